@@ -1,0 +1,172 @@
+package bpe
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// A Pattern names the pre-tokenizer of a vocabulary: how a text is cut into
+// pieces before the bytes of each piece are merged.
+type Pattern uint8
+
+const (
+	// PatternO200K is the pattern of o200k_base, which also cuts words at a
+	// change from lower to upper case.
+	PatternO200K Pattern = iota + 1
+	// PatternCL100K is the pattern of cl100k_base and of Llama 3.
+	PatternCL100K
+)
+
+const (
+	// byteTokens is the number of tokens that are one byte. Inside this
+	// package the token of a byte is the byte's value, and the token that
+	// merge n makes is byteTokens+n unless the vocabulary says otherwise.
+	byteTokens = 256
+	// tokenBits bounds token and merge numbers so that a pair and its merge
+	// fit one word.
+	tokenBits = 21
+	maxTokens = 1 << tokenBits
+	tokenMask = maxTokens - 1
+	// mergeRecordBytes is one merge in a merge file: the left and the right
+	// token as little-endian 24-bit numbers.
+	mergeRecordBytes = 6
+)
+
+// A Merge joins two neighbouring tokens into one.
+type Merge struct {
+	Left, Right, Result uint32
+}
+
+// A Vocabulary holds the merges of one vocabulary in the form that counting
+// needs. It is immutable and may be shared between any number of counters.
+type Vocabulary struct {
+	name    string
+	pattern Pattern
+
+	// bytePairs is the merge of each pair of bytes, plus byteTokens; 0 is none.
+	bytePairs []uint32
+	// slots is an open-addressed table: left, right and merge+byteTokens.
+	slots     []uint64
+	slotShift uint
+	// filter is a Bloom filter of the pairs with both bits in one word. Most
+	// pairs that are looked up do not exist, and it fits a cache that slots
+	// does not.
+	filter      []uint64
+	filterShift uint
+	// results maps a merge to its token where that is not byteTokens+merge.
+	results []uint32
+	merges  int
+	// ordered says that each merge comes after those that make its parts,
+	// which splicing long pieces relies on.
+	ordered bool
+}
+
+// NewVocabulary builds a vocabulary from a merge file: the merges in the
+// order in which they apply, each as two little-endian 24-bit token numbers.
+// Tokens 0 to 255 are the bytes; merge n makes token 256+n.
+func NewVocabulary(name string, pattern Pattern, mergeFile string) (*Vocabulary, error) {
+	if len(mergeFile)%mergeRecordBytes != 0 {
+		return nil, fmt.Errorf("read merges of %s: %d bytes are not a whole number of records", name, len(mergeFile))
+	}
+	n := len(mergeFile) / mergeRecordBytes
+	v, err := newVocabulary(name, pattern, n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		record := mergeFile[i*mergeRecordBytes : (i+1)*mergeRecordBytes]
+		left := uint32(record[0]) | uint32(record[1])<<8 | uint32(record[2])<<16
+		right := uint32(record[3]) | uint32(record[4])<<8 | uint32(record[5])<<16
+		if max(left, right) >= uint32(byteTokens+i) {
+			return nil, fmt.Errorf("read merges of %s: merge %d joins a token that no earlier merge makes", name, i)
+		}
+		v.add(left, right, uint32(i))
+	}
+	v.ordered = true
+	return v, nil
+}
+
+func newVocabulary(name string, pattern Pattern, merges int) (*Vocabulary, error) {
+	if merges > maxTokens-byteTokens {
+		return nil, fmt.Errorf("build vocabulary %s: %d merges are more than %d", name, merges, maxTokens-byteTokens)
+	}
+	if pattern == 0 {
+		return nil, errors.New("build vocabulary " + name + ": no pattern")
+	}
+	// A quarter of the slots stay free at least; a filter word serves about
+	// three pairs, so that one lookup in a hundred passes it by chance.
+	slotBits := uint(max(8, bits.Len(uint(merges+merges/3))))
+	filterBits := uint(max(6, bits.Len(uint(merges/4))))
+	return &Vocabulary{
+		name:        name,
+		pattern:     pattern,
+		bytePairs:   make([]uint32, byteTokens*byteTokens),
+		slots:       make([]uint64, 1<<slotBits),
+		slotShift:   64 - slotBits,
+		filter:      make([]uint64, 1<<filterBits),
+		filterShift: 64 - filterBits,
+		merges:      merges,
+	}, nil
+}
+
+// add records that merge number n joins left and right. The first merge of a
+// pair counts.
+func (v *Vocabulary) add(left, right, n uint32) {
+	value := byteTokens + n
+	if left < byteTokens && right < byteTokens {
+		if at := &v.bytePairs[left<<8|right]; *at == 0 {
+			*at = value
+		}
+	}
+	key, h := pairHash(left, right)
+	v.filter[h>>v.filterShift] |= filterMask(h)
+	slot := h >> v.slotShift
+	for v.slots[slot] != 0 {
+		if v.slots[slot]>>tokenBits == key {
+			return
+		}
+		slot = (slot + 1) & uint64(len(v.slots)-1)
+	}
+	v.slots[slot] = key<<tokenBits | uint64(value)
+}
+
+// pair returns the merge of two neighbouring tokens plus byteTokens, or 0 if
+// they do not merge.
+func (v *Vocabulary) pair(left, right uint32) uint32 {
+	key, h := pairHash(left, right)
+	mask := filterMask(h)
+	if v.filter[h>>v.filterShift]&mask != mask {
+		return 0
+	}
+	slot := h >> v.slotShift
+	for {
+		entry := v.slots[slot]
+		if entry>>tokenBits == key {
+			return uint32(entry & tokenMask)
+		}
+		if entry == 0 {
+			return 0
+		}
+		slot = (slot + 1) & uint64(len(v.slots)-1)
+	}
+}
+
+// result returns the token that a merge makes; value is as pair returns it.
+func (v *Vocabulary) result(value uint32) uint32 {
+	if v.results == nil {
+		return value
+	}
+	return v.results[value-byteTokens]
+}
+
+func pairHash(left, right uint32) (key, h uint64) {
+	key = uint64(left)<<tokenBits | uint64(right)
+	return key, key * 0x9e3779b97f4a7c15
+}
+
+// filterMask picks two bits of a filter word. It reads bits of the product
+// that depend on the whole pair and that do not choose the word.
+func filterMask(h uint64) uint64 {
+	return 1<<(h>>42&63) | 1<<(h>>36&63)
+}
