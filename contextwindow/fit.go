@@ -1,0 +1,140 @@
+package contextwindow
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/tokencount"
+)
+
+// Fit looks at the next request. It costs what is new since the last call.
+//
+// The error is a *LimitError when the request must not be sent; the Fit is
+// valid then too, for the trace. Any other error is about the arguments.
+func (m *Manager) Fit(in Input) (*Fit, error) {
+	if in.Transcript == nil {
+		return nil, fmt.Errorf("%w: the transcript is nil", ErrInvalid)
+	}
+	visited, generation := m.view.Visited(), m.view.Generation()
+	if err := m.derive(in); err != nil {
+		return nil, err
+	}
+	m.step++
+	f := &Fit{
+		Step: m.step, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget,
+		counted: m.view.Breakdown(), MandatoryTokens: m.view.MandatoryTokens(),
+		RetainedMessages: m.view.RetainedMessages(), Ledger: m.view.TakeDelta(), LedgerHash: m.view.LedgerHash(),
+		InstructionsHash: hashMessages(in.Instructions), complete: in.Complete, generation: m.view.Generation(),
+	}
+	if f.Model == "" {
+		f.Model = m.capabilities.Model
+	}
+	f.Restructured = m.step > 1 && f.generation != generation
+	m.weigh(f)
+	f.Visited = m.view.Visited() - visited
+	m.sent = f
+	if f.Action != Stop {
+		return f, nil
+	}
+	return f, &LimitError{Budget: f.Budget, MandatoryTokens: f.MandatoryTokens, Breakdown: f.Breakdown, Largest: largest(f.Breakdown)}
+}
+
+// derive brings the view up to date.
+func (m *Manager) derive(in Input) error {
+	m.view.SetInstructions(in.Instructions)
+	m.view.SetTools(in.Tools)
+	if len(in.Changes) < m.changes {
+		return fmt.Errorf("%w: %d changes were applied, %d are left in the input", ErrInvalid, m.changes, len(in.Changes))
+	}
+	for _, c := range in.Changes[m.changes:] {
+		if err := m.view.Apply(in.Transcript, c); err != nil {
+			return fmt.Errorf("derive active view: %w", err)
+		}
+		m.changes++
+	}
+	m.view.Extend(in.Transcript)
+	return nil
+}
+
+// weigh estimates the request and decides.
+func (m *Manager) weigh(f *Fit) {
+	f.CountedTokens = f.counted.Total()
+	f.Breakdown, f.Estimate = m.calibration(f.Model).Estimate(m.counter.Profile(), f.counted, f.complete)
+	f.Verdict = f.Budget.Check(f.Estimate.Tokens, f.MandatoryTokens)
+	f.Action = Send
+	switch f.Verdict {
+	case budget.MandatoryOverflow:
+		f.Action = Stop
+	case budget.Overflow:
+		f.Action = SendOverBudget
+		if m.mode != Off {
+			f.Warning = fmt.Sprintf("request %d weighs about %d tokens, %d over the budget of %d", f.Step,
+				f.Estimate.Tokens, f.Estimate.Tokens-f.Budget.AvailableTokens, f.Budget.AvailableTokens)
+		}
+	}
+}
+
+func (m *Manager) calibration(id string) *tokencount.Calibration {
+	k, ok := m.calibrations[id]
+	if !ok {
+		k = &tokencount.Calibration{}
+		m.calibrations[id] = k
+	}
+	return k
+}
+
+func largest(b budget.Breakdown) budget.Category {
+	best := budget.Category(0)
+	for c, n := range b {
+		if n > b[best] {
+			best = budget.Category(c)
+		}
+	}
+	return best
+}
+
+func hashMessages(ms []message.Message) message.Hash {
+	h := sha256.New()
+	for _, m := range ms {
+		d := m.Hash()
+		h.Write(d[:])
+	}
+	return message.Hash(h.Sum(nil))
+}
+
+// Request returns the request that the last Fit looked at. Building it costs
+// its whole length.
+func (m *Manager) Request(in Input) model.Request {
+	return model.Request{Instructions: in.Instructions, Messages: m.view.Messages(), Tools: in.Tools, OutputTokens: m.budget.OutputTokens}
+}
+
+// A Reconciliation compares an estimate with what the provider reported
+// (F-EST-01).
+type Reconciliation struct {
+	// Step is the request's number.
+	Step int
+	// EstimatedTokens was said before the request, ReportedTokens by the
+	// provider after it.
+	EstimatedTokens, ReportedTokens int
+	// BandTokens was the half-width of the error band.
+	BandTokens int
+}
+
+// UndercountTokens is how many tokens the estimate was short, zero when it
+// was not.
+func (r Reconciliation) UndercountTokens() int { return max(0, r.ReportedTokens-r.EstimatedTokens) }
+
+// Reconcile takes in what the provider reported for the last Fit. It returns
+// an error when no request is waiting for its usage.
+func (m *Manager) Reconcile(u message.Usage) (Reconciliation, error) {
+	f := m.sent
+	if f == nil {
+		return Reconciliation{}, fmt.Errorf("%w: no request waits for its usage; call Fit first", ErrInvalid)
+	}
+	m.sent = nil
+	m.calibration(f.Model).Observe(f.CountedTokens, u)
+	return Reconciliation{Step: f.Step, EstimatedTokens: f.Estimate.Tokens, ReportedTokens: u.InputTokens, BandTokens: f.Estimate.BandTokens}, nil
+}

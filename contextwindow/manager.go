@@ -1,0 +1,187 @@
+// Package contextwindow keeps a conversation inside a model's context window.
+//
+// A Manager stands before each model request: Fit derives the active view,
+// weighs it, and says whether it may be sent; Reconcile takes the provider's
+// usage in and improves the next estimate. It is the one gate: whoever asks a
+// model (the native engine, Codex, a replay, a library's own loop) goes
+// through it, and the mode picks the action, never the measurement.
+//
+// The package does no input or output and reads no clock.
+package contextwindow
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/forge-agent/forge/activeview"
+	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/tokencount"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// Mode is what is done about a request that is over budget (F-MOD).
+type Mode string
+
+const (
+	// Off measures and traces, and says nothing (F-MOD-01).
+	Off Mode = "off"
+	// Warn measures, warns, and still sends; it is the default (F-MOD-02).
+	Warn Mode = "warn"
+)
+
+// ErrInvalid is wrapped by errors about arguments.
+var ErrInvalid = errors.New("invalid argument")
+
+// ErrLimitReached is wrapped by *LimitError.
+var ErrLimitReached = errors.New("context limit reached")
+
+// A LimitError says that a request must not be sent because its mandatory
+// part alone does not fit (F-CLS-12, F-EVT-05).
+type LimitError struct {
+	// Budget is what was available.
+	Budget budget.Budget
+	// MandatoryTokens is what could not be left out.
+	MandatoryTokens int
+	// Breakdown is the whole request by category.
+	Breakdown budget.Breakdown
+	// Largest is the heaviest category of the request.
+	Largest budget.Category
+}
+
+// Error names the exhausted budget and its heaviest part.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: instructions, current request, tools and pending results weigh %d tokens, %d are available in a window of %d; the heaviest part is %s with %d tokens: shorten it or use a model with a larger window",
+		ErrLimitReached, e.MandatoryTokens, e.Budget.AvailableTokens, e.Budget.WindowTokens, e.Largest, e.Breakdown[e.Largest])
+}
+
+// Unwrap returns ErrLimitReached.
+func (e *LimitError) Unwrap() error { return ErrLimitReached }
+
+// Options are the settings of a Manager. Nil and the zero value mean the
+// defaults.
+type Options struct {
+	// Mode defaults to Warn.
+	Mode Mode
+	// Budget holds the two reserves.
+	Budget budget.Settings
+}
+
+// A Manager keeps one conversation with one model window. It belongs to one
+// goroutine. Make one with New.
+type Manager struct {
+	capabilities model.Capabilities
+	budget       budget.Budget
+	mode         Mode
+	counter      *tokencount.Counter
+	view         *activeview.View
+	calibrations map[string]*tokencount.Calibration
+	changes      int // changes of the input applied so far
+	step         int
+	sent         *Fit // the last fit, until its usage came in
+}
+
+// New returns a manager for a model with these capabilities. counter counts
+// for the model's family. opts may be nil.
+func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Manager, error) {
+	if counter == nil {
+		return nil, fmt.Errorf("%w: the counter is nil", ErrInvalid)
+	}
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	switch o.Mode {
+	case "":
+		o.Mode = Warn
+	case Off, Warn:
+	default:
+		return nil, fmt.Errorf("%w: unknown mode %q, use off or warn", ErrInvalid, o.Mode)
+	}
+	b, err := budget.New(c.WindowTokens, c.MaxOutputTokens, o.Budget)
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{
+		capabilities: c, budget: b, mode: o.Mode, counter: counter, view: activeview.New(counter),
+		calibrations: map[string]*tokencount.Calibration{},
+	}, nil
+}
+
+// Input is what the next request is made from.
+type Input struct {
+	// Instructions are the fresh instructions of this run.
+	Instructions []message.Message
+	// Tools are the advertised tools.
+	Tools []message.ToolDefinition
+	// Transcript is the whole conversation so far. Every Fit of a Manager
+	// gets the same, growing transcript.
+	Transcript *transcript.Transcript
+	// Changes are what another agent did to its own view, in order, when its
+	// session is played back. The slice may only grow between calls.
+	Changes []activeview.Change
+	// Model is the model that will answer, for sessions that switch; empty
+	// means the one in the capabilities. Calibration is kept for each.
+	Model string
+	// Complete says that instructions, tools and transcript are everything
+	// the provider will see. A live run is complete; most session files are
+	// not.
+	Complete bool
+}
+
+// Action is what the gate decided.
+type Action string
+
+const (
+	// Send: the request fits.
+	Send Action = "send"
+	// SendOverBudget: the request is over budget and the mode lets it pass.
+	SendOverBudget Action = "send-over-budget"
+	// Stop: the request must not be sent.
+	Stop Action = "stop"
+)
+
+// A Fit is the outcome of looking at one request. It is the caller's to keep.
+type Fit struct {
+	// Step counts the requests of this manager from 1.
+	Step int
+	// Mode and Capabilities are those of the manager.
+	Mode         Mode
+	Capabilities model.Capabilities
+	// Model is the model that will answer.
+	Model string
+	// Budget is the arithmetic of the window.
+	Budget budget.Budget
+	// Breakdown is the estimated request by category; it sums to
+	// Estimate.Tokens.
+	Breakdown budget.Breakdown
+	// CountedTokens is the local count before calibration.
+	CountedTokens int
+	// MandatoryTokens is the part that can never be left out.
+	MandatoryTokens int
+	// Estimate is the weight of the request with its error band.
+	Estimate model.Estimate
+	// Verdict says whether it fits, Action what is done about it.
+	Verdict budget.Verdict
+	Action  Action
+	// Warning is a line for people when the mode warns; empty otherwise.
+	Warning string
+	// RetainedMessages is how many transcript messages are in the window.
+	RetainedMessages int
+	// Ledger is what changed in the ledger since the last Fit; the first one
+	// carries the whole ledger. LedgerHash stands for the full ledger.
+	Ledger     activeview.Delta
+	LedgerHash activeview.LedgerHash
+	// InstructionsHash stands for the instructions (F-CLS-13).
+	InstructionsHash message.Hash
+	// Restructured is true when the view is not just the former one with new
+	// messages at the end: the provider's cache does not cover it.
+	Restructured bool
+	// Visited is how many items were looked at for this Fit.
+	Visited int
+
+	complete   bool
+	generation int
+	counted    budget.Breakdown
+}
