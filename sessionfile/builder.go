@@ -1,0 +1,146 @@
+package sessionfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// A Builder assembles a Session. It repairs messages that a Transcript would
+// refuse, and names each repair as a Loss. Make one with NewBuilder.
+type Builder struct {
+	// Session is what is being built. An importer sets its plain fields
+	// (ID, Version, Model, …) directly; messages, requests, marks and losses
+	// go through the methods.
+	Session *Session
+
+	src     *Source
+	losses  losses
+	adopted []*losses
+	waiting map[string][]call // pending calls by the id in the file, oldest first
+	pending map[string]bool   // their ids in the transcript
+	filed   map[string]string // id in the transcript → id in the file, where they differ
+}
+
+// call is a pending call as the transcript knows it.
+type call struct {
+	id, name string
+}
+
+// NewBuilder starts a session of the named format that is read from src. The
+// losses that src finds become part of it.
+func NewBuilder(src *Source, format string) *Builder {
+	return &Builder{
+		Session: &Session{Format: format, Transcript: &transcript.Transcript{}},
+		src:     src,
+		waiting: map[string][]call{},
+		pending: map[string]bool{},
+		filed:   map[string]string{},
+	}
+}
+
+// Len returns the number of messages so far: the At of what comes next.
+func (b *Builder) Len() int { return b.Session.Transcript.Len() }
+
+// NextID returns the id that a message without one gets: its number, counted
+// from 1, so that the same file always gives the same ids. Formats whose
+// messages have no ids set it themselves and so name no loss.
+func (b *Builder) NextID() string { return fmt.Sprintf("m%d", b.Len()+1) }
+
+// Lose names a loss on a line, zero for the whole file. Losses with the same
+// text are listed once, with their number and the first line: keep varying
+// parts (ids, sizes) out of what, and kinds in.
+func (b *Builder) Lose(line int, what string) { b.losses.add(line, what) }
+
+// Losef is Lose with formatting.
+func (b *Builder) Losef(line int, format string, args ...any) {
+	b.losses.add(line, fmt.Sprintf(format, args...))
+}
+
+// Adopt takes over the losses of another file of the session, each with the
+// file's name.
+func (b *Builder) Adopt(other *Source) {
+	named := &losses{}
+	for _, c := range other.losses.list {
+		named.list = append(named.list, lossCount{
+			Loss:  Loss{What: fmt.Sprintf("%s, line %d: %s", other.path, c.Line, c.What)},
+			times: c.times,
+		})
+	}
+	b.adopted = append(b.adopted, named)
+}
+
+// Request records a model request and returns its index. At and End are
+// brought into 0 ≤ At ≤ End ≤ Len, and At is not below that of the request
+// before. The caller may change the fields of Session.Requests[index] as it
+// reads on.
+func (b *Builder) Request(r Request) int {
+	low := 0
+	if n := len(b.Session.Requests); n > 0 {
+		low = b.Session.Requests[n-1].At
+	}
+	r.At = min(max(r.At, low), b.Len())
+	r.End = min(max(r.End, r.At), b.Len())
+	b.Session.Requests = append(b.Session.Requests, r)
+	return len(b.Session.Requests) - 1
+}
+
+// Mark records a mark. At, and KeepFrom of a compaction, are brought into
+// 0 ≤ KeepFrom ≤ At ≤ Len; Change.At is set to At.
+func (b *Builder) Mark(m Mark) {
+	m.At = min(max(m.At, 0), b.Len())
+	if m.Change != nil {
+		m.Change.At = m.At
+		m.Change.KeepFrom = min(max(m.Change.KeepFrom, 0), m.At)
+	}
+	b.Session.Marks = append(b.Session.Marks, m)
+}
+
+// Finish returns the session: marks and losses in order, Model and Provider
+// from the last request when they are not set.
+func (b *Builder) Finish() *Session {
+	s := b.Session
+	slices.SortStableFunc(s.Marks, func(x, y Mark) int { return cmp.Compare(x.At, y.At) })
+	for i := len(s.Requests) - 1; i >= 0 && s.Model == ""; i-- {
+		s.Model = s.Requests[i].Model
+	}
+	all := append([]*losses{&b.losses}, b.adopted...)
+	if b.src != nil {
+		all = append(all, &b.src.losses)
+	}
+	s.Losses = merged(all...)
+	return s
+}
+
+// Refs returns where the results of the calls with these ids (as the file
+// has them) stand, in transcript order. For an id that is used more than
+// once it is the newest result.
+func (b *Builder) Refs(callIDs []string) []transcript.Ref {
+	wanted := map[string]bool{}
+	for _, id := range callIDs {
+		wanted[id] = true
+	}
+	var out []transcript.Ref
+	t := b.Session.Transcript
+	for i := t.Len() - 1; i >= 0 && len(wanted) > 0; i-- {
+		for k, block := range t.At(i).Blocks {
+			r, ok := block.(message.ToolResult)
+			if !ok {
+				continue
+			}
+			id := r.CallID
+			if filed, differs := b.filed[id]; differs {
+				id = filed
+			}
+			if wanted[id] {
+				delete(wanted, id)
+				out = append(out, transcript.Ref{Message: i, Block: k})
+			}
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
