@@ -33,11 +33,13 @@ type View struct {
 	instructions []*entry
 	tools        []toolEntry
 	memory       []*entry
-	replaced     []*entry // memory of earlier compactions
-	system       []*entry // system messages inside the transcript
-	entries      []*entry // one for each transcript message seen, by index
-	retained     int      // entries that are not hidden
-	current      []*entry // messages of the current request
+	replaced     []*entry          // memory of earlier compactions
+	system       []*entry          // system messages inside the transcript
+	entries      []*entry          // one for each transcript message seen, by index
+	retained     int               // entries that are not hidden
+	current      []*entry          // messages of the current request
+	messages     []message.Message // what Messages returns, unless stale
+	stale        bool
 	totals       budget.Breakdown
 	hash         LedgerHash
 	delta        Delta
@@ -162,6 +164,9 @@ func (v *View) extendTo(t *transcript.Transcript, end int) {
 		e := v.admit(m, current, reason, resultNames(t, i, m))
 		v.entries = append(v.entries, e)
 		v.retained++
+		if !v.stale {
+			v.messages = append(v.messages, m)
+		}
 		switch {
 		case current:
 			v.current = append(v.current, e)
@@ -235,6 +240,7 @@ func (v *View) Apply(t *transcript.Transcript, c Change) error {
 		return fmt.Errorf("apply %s at message %d: the view has %d of %d messages", c.Kind, c.At, len(v.entries), t.Len())
 	}
 	v.extendTo(t, c.At)
+	v.stale = true
 	switch c.Kind {
 	case ChangeCompaction:
 		if c.KeepFrom < 0 || c.KeepFrom > c.At {
@@ -325,18 +331,23 @@ func (v *View) Generation() int { return v.generation }
 func (v *View) Visited() int { return v.visited }
 
 // Messages returns the messages in the window in request order, without the
-// instructions: memory, then what is kept of the transcript.
+// instructions: memory, then what is kept of the transcript. The slice is
+// shared between calls and must not be changed; appending to it is safe.
+// While only new messages come in, a call costs nothing.
 func (v *View) Messages() []message.Message {
-	out := make([]message.Message, 0, len(v.entries)+len(v.memory))
-	for _, e := range v.memory {
-		out = append(out, e.message)
-	}
-	for _, e := range v.entries {
-		if !e.hidden {
-			out = append(out, e.message)
+	if v.stale {
+		v.messages = v.messages[:0:0]
+		for _, e := range v.memory {
+			v.messages = append(v.messages, e.message)
 		}
+		for _, e := range v.entries {
+			if !e.hidden {
+				v.messages = append(v.messages, e.message)
+			}
+		}
+		v.stale = false
 	}
-	return out
+	return v.messages[:len(v.messages):len(v.messages)]
 }
 
 // RetainedMessages returns how many transcript messages are in the window.
@@ -357,6 +368,9 @@ func (v *View) MandatoryTokens() int {
 		v.visited++
 		if e.message.Authored() {
 			break
+		}
+		if e.message.Role == message.RoleSystem {
+			continue
 		}
 		if e.message.Role == message.RoleAssistant && !e.calls() {
 			break
