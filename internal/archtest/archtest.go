@@ -61,6 +61,7 @@ func Check(fsys fs.FS) ([]Finding, error) {
 	found = append(found, checkNames(tree, page)...)
 	found = append(found, checkState(tree, page)...)
 	found = append(found, checkSizes(fsys, tree)...)
+	found = append(found, checkSkips(tree)...)
 	found = append(found, checkDependencies(fsys, tree)...)
 	reqs, reqsFound := readRequirements(fsys)
 	found = append(found, reqsFound...)

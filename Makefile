@@ -1,0 +1,39 @@
+# make help lists the targets.
+
+FUZZTIME ?= 30s
+
+.PHONY: help test race lint fuzz bench soak requirements generate ci
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+test: ## the tests; FORGE_CORPUS=DIR adds those that read session files
+	go test ./...
+
+race: ## the tests under the race detector
+	go test -race -timeout 20m ./...
+
+lint: ## gofmt, go vet, staticcheck, go mod tidy
+	test -z "$$(gofmt -l .)"
+	go vet ./...
+	go tool -modfile=tools/go.mod staticcheck ./...
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+
+fuzz: ## every fuzz target for FUZZTIME (30s)
+	.ci/fuzz $(FUZZTIME)
+
+bench: ## benchmarks, one thread
+	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem ./...
+
+soak: ## the tests with large inputs; takes long
+	FORGE_SOAK=1 go test -timeout 2h ./...
+
+requirements: ## which requirements a test names, and which are open
+	@go run ./internal/archtest/requirements
+
+generate: ## make generated files again
+	go generate ./...
+
+ci: ## all that must hold before a change lands
+	.ci/run
