@@ -104,10 +104,13 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 		return nil, err
 	}
 	return &Manager{
-		capabilities: c, budget: b, mode: o.Mode, counter: counter, view: activeview.New(counter),
+		capabilities: c, budget: b.CapInput(c.MaxInputTokens), mode: o.Mode, counter: counter, view: activeview.New(counter),
 		calibrations: map[string]*tokencount.Calibration{},
 	}, nil
 }
+
+// Budget returns the arithmetic of the window.
+func (m *Manager) Budget() budget.Budget { return m.budget }
 
 // Input is what the next request is made from.
 type Input struct {
