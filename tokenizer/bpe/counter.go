@@ -30,6 +30,7 @@ type Counter struct {
 	vocabulary *Vocabulary
 	words      *[cacheSlots]word
 	long       longMerger
+	normalizer normalizer
 }
 
 // NewCounter returns a counter with an empty cache.
@@ -45,16 +46,28 @@ func (c *Counter) Count(text string) int {
 	if c.words == nil {
 		c.words = new([cacheSlots]word)
 	}
+	if c.vocabulary.pattern == PatternQwen2 {
+		text = c.normalizer.normalize(text)
+	}
 	total := 0
-	switch c.vocabulary.pattern {
-	case PatternO200K:
-		for i := 0; i < len(text); {
-			end := nextO200K(text, i)
-			total += c.countPiece(text[i:end])
-			i = end
-		}
+	for i := 0; i < len(text); {
+		end := c.next(text, i)
+		total += c.countPiece(text[i:end])
+		i = end
 	}
 	return total
+}
+
+// next returns the end of the piece that starts at text[i].
+func (c *Counter) next(text string, i int) int {
+	switch c.vocabulary.pattern {
+	case PatternO200K:
+		return nextO200K(text, i)
+	case PatternQwen2:
+		return nextCL100K(text, i, 0)
+	default:
+		return nextCL100K(text, i, 2)
+	}
 }
 
 func (c *Counter) countPiece(piece string) int {

@@ -16,6 +16,9 @@ const (
 	PatternO200K Pattern = iota + 1
 	// PatternCL100K is the pattern of cl100k_base and of Llama 3.
 	PatternCL100K
+	// PatternQwen2 is the pattern of Qwen 2, 2.5 and 3: that of cl100k_base
+	// with each digit by itself, over text in Unicode normalization form C.
+	PatternQwen2
 )
 
 const (

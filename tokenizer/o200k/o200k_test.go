@@ -3,25 +3,22 @@ package o200k_test
 import (
 	"testing"
 
+	"github.com/forge-agent/forge/internal/tokentest"
 	"github.com/forge-agent/forge/tokenizer"
 	"github.com/forge-agent/forge/tokenizer/o200k"
 )
 
 var _ tokenizer.Counter = o200k.New()
 
-func TestKnownCounts(t *testing.T) {
-	c := o200k.New()
-	for text, want := range map[string]int{
-		"":              0,
-		"a":             1,
-		"hello world":   2,
-		"\n \n":         1,
-		"\x7f":          1,
-		"<|endoftext|>": 7,
-		"\xff":          1,
-	} {
-		if got := c.Count(text); got != want {
-			t.Errorf("Count(%q) = %d, want %d", text, got, want)
-		}
-	}
+// F-CAP-02: the provider's own tokenizer, token for token.
+func TestEqualToReference(t *testing.T) {
+	tokentest.Suite(t, o200k.New(), tokentest.Tiktoken(t, o200k.Name))
+}
+
+func TestSource(t *testing.T) {
+	tokentest.CheckSource(t, "o200k.merges")
+}
+
+func FuzzCount(f *testing.F) {
+	tokentest.Fuzz(f, o200k.New(), tokentest.Tiktoken(f, o200k.Name))
 }

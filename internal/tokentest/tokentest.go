@@ -1,0 +1,162 @@
+// Package tokentest holds what the tests and benchmarks of the token counters
+// share: reference implementations, texts of many kinds, and the suite that
+// compares a counter with its reference.
+//
+// Only tests and benchmarks import it, so that the foreign modules it uses
+// stay out of the library.
+package tokentest
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/forge-agent/forge/tokenizer"
+)
+
+// A Reference counts tokens slowly and surely.
+type Reference func(text string) int
+
+// referenceBytes bounds the texts for a Reference: it is quadratic in a piece.
+const referenceBytes = 1 << 12
+
+// Suite compares a counter with its reference on texts of every kind, on
+// property-generated text, on Go source, and on the shared session files if
+// FORGE_CORPUS names them.
+func Suite(t *testing.T, counter tokenizer.Counter, reference Reference) {
+	t.Run("kinds", func(t *testing.T) { compareKinds(t, counter, reference) })
+	t.Run("property", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			Compare(rt, counter, reference, Text().Draw(rt, "text"))
+		})
+	})
+	t.Run("go source", func(t *testing.T) {
+		for _, text := range GoSource(t, 1<<18) {
+			Compare(t, counter, reference, text)
+		}
+	})
+	t.Run("corpus", func(t *testing.T) {
+		for path, text := range Corpus(t) {
+			compareParts(t, counter, reference, path, text)
+		}
+	})
+}
+
+func compareKinds(t *testing.T, counter tokenizer.Counter, reference Reference) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, kind := range Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			for range 120 {
+				Compare(t, counter, reference, kind.Make(random, random.IntN(60)))
+			}
+			for range 4 {
+				Compare(t, counter, reference, kind.Make(random, referenceBytes))
+			}
+		})
+	}
+}
+
+// compareParts compares a file whole and, where its count is wrong, by line,
+// so that the message names a place in the file.
+func compareParts(t *testing.T, counter tokenizer.Counter, reference Reference, path, text string) {
+	if got, want := counter.Count(text), reference(text); got != want {
+		t.Errorf("%s: counted %d tokens, want %d", path, got, want)
+		lineNumber := 0
+		for line := range strings.Lines(text) {
+			lineNumber++
+			if got, want := counter.Count(line), reference(line); got != want {
+				t.Fatalf("%s:%d: counted %d tokens, want %d", path, lineNumber, got, want)
+			}
+		}
+	}
+}
+
+// An errorer is the part of testing.TB and rapid.T that Compare uses.
+type errorer interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Compare reports a text that a counter and its reference count differently.
+func Compare(t errorer, counter tokenizer.Counter, reference Reference, text string) {
+	t.Helper()
+	if got, want := counter.Count(text), reference(text); got != want {
+		t.Errorf("Count of %d bytes = %d, want %d: %s", len(text), got, want, shorten(text))
+	}
+}
+
+func shorten(text string) string {
+	quoted := strconv.Quote(text)
+	if len(quoted) > 400 {
+		return quoted[:400] + "…"
+	}
+	return quoted
+}
+
+// Corpus yields the shared session files by path, those above 1 MB in parts
+// that end at a line. It skips the test if FORGE_CORPUS is unset.
+func Corpus(t *testing.T) func(yield func(path, text string) bool) {
+	dir := os.Getenv("FORGE_CORPUS")
+	if dir == "" {
+		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
+	}
+	return func(yield func(path, text string) bool) {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for part := range Parts(string(content), 1<<20) {
+				if !yield(path, part) {
+					return fs.SkipAll
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Parts yields a text in parts of about size bytes that end at a line end, or
+// at a rune if a line is longer.
+func Parts(text string, size int) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for len(text) > size {
+			end := strings.LastIndexByte(text[:size], '\n') + 1
+			if end == 0 {
+				for end = size; end > size-utf8.UTFMax && !utf8.RuneStart(text[end]); end-- {
+				}
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[end:]
+		}
+		if text != "" {
+			yield(text)
+		}
+	}
+}
+
+// Fuzz compares a counter with its reference on fuzzed text.
+func Fuzz(f *testing.F, counter tokenizer.Counter, reference Reference) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, kind := range Kinds() {
+		f.Add(kind.Make(random, 40))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		Compare(t, counter, reference, text[:min(len(text), referenceBytes)])
+	})
+}

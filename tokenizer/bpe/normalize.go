@@ -1,0 +1,148 @@
+package bpe
+
+import (
+	"slices"
+	"unicode/utf8"
+	"unsafe"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// keptBytes bounds the working memory that a counter keeps for the next text.
+const keptBytes = 1 << 20
+
+// A normalizer turns text into Unicode normalization form C.
+//
+// Package norm does it, except for more than 30 combining characters in a row:
+// there it inserts U+034F as Stream-Safe Text asks for, which tokenizers do
+// not. Those segments are composed here.
+type normalizer struct {
+	text  []byte
+	part  []byte
+	runes []classedRune
+	pair  []byte
+}
+
+// streamSafe is how many combining characters in a row are left to norm: each
+// decomposes to three of the 30 at most.
+const streamSafe = 9
+
+type classedRune struct {
+	r       rune
+	combine uint8 // canonical combining class
+}
+
+// normalize returns the normal form of text. It is valid until the next call.
+func (n *normalizer) normalize(text string) string {
+	if norm.NFC.IsNormalString(text) {
+		return text
+	}
+	if cap(n.text) > keptBytes {
+		n.text, n.part, n.runes = nil, nil, nil
+	}
+	n.text = n.text[:0]
+	plain := 0 // start of what norm may do by itself
+	for i := 0; i < len(text); {
+		end, combining := segmentEnd(text, i)
+		if combining > streamSafe {
+			n.appendPlain(text[plain:i])
+			n.compose(text[i:end])
+			plain = end
+		}
+		i = end
+	}
+	n.appendPlain(text[plain:])
+	return unsafe.String(unsafe.SliceData(n.text), len(n.text))
+}
+
+// appendPlain appends the normal form of s, which starts at a boundary. It
+// goes through a buffer of its own because norm would open the end of n.text
+// again.
+func (n *normalizer) appendPlain(s string) {
+	n.part = norm.NFC.AppendString(n.part[:0], s)
+	n.text = append(n.text, n.part...)
+}
+
+// segmentEnd returns the end of the segment at s[i], which nothing outside it
+// composes with, and how many characters follow its first.
+func segmentEnd(s string, i int) (end, combining int) {
+	_, size := utf8.DecodeRuneInString(s[i:])
+	end = i + size
+	for end < len(s) {
+		if s[end] < utf8.RuneSelf {
+			break
+		}
+		properties := norm.NFC.PropertiesString(s[end:])
+		if properties.Size() == 0 || properties.BoundaryBefore() {
+			break
+		}
+		end += properties.Size()
+		combining++
+	}
+	return end, combining
+}
+
+// compose appends the composed form of one segment.
+func (n *normalizer) compose(segment string) {
+	n.runes = n.runes[:0]
+	for i := 0; i < len(segment); {
+		properties := norm.NFC.PropertiesString(segment[i:])
+		size := max(1, properties.Size())
+		if parts := properties.Decomposition(); parts != nil {
+			n.appendRunes(string(parts))
+		} else {
+			n.appendRunes(segment[i : i+size])
+		}
+		i += size
+	}
+	for start := 0; start < len(n.runes); {
+		end := start + 1
+		if n.runes[start].combine != 0 {
+			for end < len(n.runes) && n.runes[end].combine != 0 {
+				end++
+			}
+			slices.SortStableFunc(n.runes[start:end], func(a, b classedRune) int {
+				return int(a.combine) - int(b.combine)
+			})
+		}
+		start = end
+	}
+	for _, c := range n.composed() {
+		n.text = utf8.AppendRune(n.text, c.r)
+	}
+}
+
+func (n *normalizer) appendRunes(s string) {
+	for i, r := range s {
+		n.runes = append(n.runes, classedRune{r, norm.NFC.PropertiesString(s[i:]).CCC()})
+	}
+}
+
+// composed composes n.runes in place by the canonical composition algorithm.
+func (n *normalizer) composed() []classedRune {
+	out := n.runes[:0]
+	starter := -1
+	last := uint8(0) // class of the character before, 0 right after the starter
+	for _, c := range n.runes {
+		if starter >= 0 && (last < c.combine || last == 0) {
+			if r, ok := n.composePair(out[starter].r, c.r); ok {
+				out[starter].r = r
+				continue
+			}
+		}
+		if c.combine == 0 {
+			starter = len(out)
+		}
+		last = c.combine
+		out = append(out, c)
+	}
+	return out
+}
+
+func (n *normalizer) composePair(a, b rune) (rune, bool) {
+	var two [2 * utf8.UTFMax]byte
+	source := utf8.AppendRune(utf8.AppendRune(two[:0], a), b)
+	n.pair = norm.NFC.Append(n.pair[:0], source...)
+	r, width := utf8.DecodeRune(n.pair)
+	return r, width == len(n.pair)
+}
