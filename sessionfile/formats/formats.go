@@ -4,11 +4,18 @@
 // importer.
 package formats
 
-import "github.com/forge-agent/forge/sessionfile"
+import (
+	"github.com/forge-agent/forge/sessionfile"
+	"github.com/forge-agent/forge/sessionfile/chat"
+	"github.com/forge-agent/forge/sessionfile/wirebody"
+)
 
 // All returns every format in the order in which they are tried. The formats
 // exclude each other by the keys they look for; the order only matters for
 // files that mix them.
 func All() []sessionfile.Format {
-	return []sessionfile.Format{}
+	return []sessionfile.Format{
+		chat.Format(),
+		wirebody.Format(),
+	}
 }
