@@ -1,10 +1,13 @@
 // Package tokenizer counts the tokens of a text.
 //
-// It holds the one interface that the rest of Forge counts through and a
-// conservative counter for models whose vocabulary is not public. Exact
-// counters live one vocabulary to a package below it (o200k, cl100k, …), so
-// that a program links only the vocabularies it names; package bpe is the
-// algorithm they share.
+// It holds the one interface that the rest of Forge counts through. Exact
+// counters live one vocabulary to a package below it (o200k, cl100k, qwen3, …),
+// so that a program links only the vocabularies it names; package bpe is the
+// algorithm they share. Package conservative counts for models whose
+// vocabulary is not public: an upper bound of the others.
+//
+// Counts add up over texts that are encoded apart, as the messages of a
+// request are, and not over two halves of one text.
 //
 // It does not know about messages, roles or requests: package tokencount does.
 package tokenizer

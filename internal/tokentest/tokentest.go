@@ -7,6 +7,7 @@
 package tokentest
 
 import (
+	"encoding/json"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -159,4 +160,56 @@ func Fuzz(f *testing.F, counter tokenizer.Counter, reference Reference) {
 	f.Fuzz(func(t *testing.T, text string) {
 		Compare(t, counter, reference, text[:min(len(text), referenceBytes)])
 	})
+}
+
+// CorpusTexts yields every different string inside the shared session files,
+// which is what a counter is given in practice, and the files themselves. It
+// skips the test if FORGE_CORPUS is unset.
+func CorpusTexts(t *testing.T) func(yield func(string) bool) {
+	files := Corpus(t)
+	return func(yield func(string) bool) {
+		seen := map[string]bool{}
+		next := func(text string) bool {
+			if text == "" || seen[text] {
+				return true
+			}
+			seen[text] = true
+			return yield(text)
+		}
+		for _, file := range files {
+			if !next(file) {
+				return
+			}
+			decoder := json.NewDecoder(strings.NewReader(file))
+			for {
+				var value any
+				if decoder.Decode(&value) != nil {
+					break // the end, or a part that begins or ends inside a value
+				}
+				if !eachString(value, next) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func eachString(value any, next func(string) bool) bool {
+	switch value := value.(type) {
+	case string:
+		return next(value)
+	case []any:
+		for _, element := range value {
+			if !eachString(element, next) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, element := range value {
+			if !eachString(element, next) {
+				return false
+			}
+		}
+	}
+	return true
 }

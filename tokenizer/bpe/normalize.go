@@ -18,9 +18,9 @@ const keptBytes = 1 << 20
 // not. Those segments are composed here.
 type normalizer struct {
 	text  []byte
-	part  []byte
 	runes []classedRune
 	pair  []byte
+	iter  norm.Iter // here because a local one is allocated
 }
 
 // streamSafe is how many combining characters in a row are left to norm: each
@@ -32,13 +32,17 @@ type classedRune struct {
 	combine uint8 // canonical combining class
 }
 
+// IsNormal reports whether text is in Unicode normalization form C, as
+// PatternQwen2 makes it. It may report false for a text that is.
+func IsNormal(text string) bool { return norm.NFC.QuickSpanString(text) == len(text) }
+
 // normalize returns the normal form of text. It is valid until the next call.
 func (n *normalizer) normalize(text string) string {
-	if norm.NFC.IsNormalString(text) {
+	if IsNormal(text) {
 		return text
 	}
 	if cap(n.text) > keptBytes {
-		n.text, n.part, n.runes = nil, nil, nil
+		n.text, n.runes = nil, nil
 	}
 	n.text = n.text[:0]
 	plain := 0 // start of what norm may do by itself
@@ -55,12 +59,12 @@ func (n *normalizer) normalize(text string) string {
 	return unsafe.String(unsafe.SliceData(n.text), len(n.text))
 }
 
-// appendPlain appends the normal form of s, which starts at a boundary. It
-// goes through a buffer of its own because norm would open the end of n.text
-// again.
+// appendPlain appends the normal form of s, which starts at a boundary.
 func (n *normalizer) appendPlain(s string) {
-	n.part = norm.NFC.AppendString(n.part[:0], s)
-	n.text = append(n.text, n.part...)
+	n.iter.InitString(norm.NFC, s)
+	for !n.iter.Done() {
+		n.text = append(n.text, n.iter.Next()...)
+	}
 }
 
 // segmentEnd returns the end of the segment at s[i], which nothing outside it
@@ -140,9 +144,9 @@ func (n *normalizer) composed() []classedRune {
 }
 
 func (n *normalizer) composePair(a, b rune) (rune, bool) {
-	var two [2 * utf8.UTFMax]byte
-	source := utf8.AppendRune(utf8.AppendRune(two[:0], a), b)
-	n.pair = norm.NFC.Append(n.pair[:0], source...)
-	r, width := utf8.DecodeRune(n.pair)
-	return r, width == len(n.pair)
+	n.pair = utf8.AppendRune(utf8.AppendRune(n.pair[:0], a), b)
+	n.iter.Init(norm.NFC, n.pair)
+	composed := n.iter.Next()
+	r, size := utf8.DecodeRune(composed)
+	return r, size == len(composed) && n.iter.Done()
 }

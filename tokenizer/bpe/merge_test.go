@@ -1,0 +1,251 @@
+package bpe_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/forge-agent/forge/internal/tokentest"
+	"github.com/forge-agent/forge/tokenizer/bpe"
+)
+
+// mergeFile writes merges of single bytes and of earlier merges, which are
+// given by their text.
+func mergeFile(pairs ...[2]string) string {
+	numbers := map[string]int{}
+	for b := range 256 {
+		numbers[string([]byte{byte(b)})] = b
+	}
+	var file strings.Builder
+	for i, pair := range pairs {
+		for _, text := range pair {
+			n := numbers[text]
+			file.Write([]byte{byte(n), byte(n >> 8), byte(n >> 16)})
+		}
+		numbers[pair[0]+pair[1]] = 256 + i
+	}
+	return file.String()
+}
+
+func vocabulary(t testing.TB, file string) *bpe.Vocabulary {
+	t.Helper()
+	v, err := bpe.NewVocabulary("test", bpe.PatternO200K, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestNewVocabularyRefuses(t *testing.T) {
+	good := mergeFile([2]string{"a", "b"}, [2]string{"ab", "c"})
+	tests := []struct {
+		name, file, want string
+		pattern          bpe.Pattern
+	}{
+		{"cut", good[:7], "whole number of records", bpe.PatternO200K},
+		{"later part", good[6:] + good[:6], "no earlier merge makes", bpe.PatternO200K},
+		{"too many", strings.Repeat(good[:6], 1<<21), "more than", bpe.PatternO200K},
+		{"no pattern", good, "no pattern", 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := bpe.NewVocabulary("test", test.pattern, test.file)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Equal merges apply from left to right, earlier merges first.
+func TestMergeOrder(t *testing.T) {
+	v := vocabulary(t, mergeFile([2]string{"b", "c"}, [2]string{"a", "b"}, [2]string{"a", "a"}, [2]string{"aa", "a"}, [2]string{"ab", "ab"}))
+	for text, want := range map[string]int{
+		"a":      1,
+		"abc":    2, // a bc: the earlier merge wins
+		"ab":     1,
+		"abab":   1,
+		"ababc":  3, // ab a bc
+		"aaa":    1, // aa a
+		"aaaa":   2, // aa aa
+		"aaaaa":  2, // aa aaa: left to right, then aa a at the end
+		"aaaaaa": 3, // aa aa aa
+		"xyz":    3,
+	} {
+		c := bpe.NewCounter(v)
+		if got := c.CountShort(text); got != want {
+			t.Errorf("short: Count(%q) = %d, want %d", text, got, want)
+		}
+		if got := c.CountLong(text); got != want {
+			t.Errorf("long: Count(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+// vocabularies yields merge files that real texts were trained into and
+// random ones over few letters, where every merge depends on others.
+func randomMergeFile(random *rand.Rand, letters string, merges int) string {
+	tokens := strings.Split(letters, "")
+	made := map[string]bool{}
+	var pairs [][2]string
+	for range merges * 4 {
+		left, right := tokens[random.IntN(len(tokens))], tokens[random.IntN(len(tokens))]
+		if made[left+right] || len(left+right) > 12 || len(pairs) == merges {
+			continue
+		}
+		made[left+right] = true
+		tokens = append(tokens, left+right)
+		pairs = append(pairs, [2]string{left, right})
+	}
+	return mergeFile(pairs...)
+}
+
+// slowCount is the definition of the encoding: the lowest merge first, the
+// leftmost first, until none is left.
+func slowCount(merges map[[2]int]int, text string) int {
+	tokens := make([]int, 0, len(text))
+	for i := range len(text) {
+		tokens = append(tokens, int(text[i]))
+	}
+	for {
+		best, at := -1, -1
+		for i := range len(tokens) - 1 {
+			if m, ok := merges[[2]int{tokens[i], tokens[i+1]}]; ok && (best < 0 || m < best) {
+				best, at = m, i
+			}
+		}
+		if best < 0 {
+			return len(tokens)
+		}
+		tokens[at] = 256 + best
+		tokens = append(tokens[:at+1], tokens[at+2:]...)
+	}
+}
+
+func mergesOf(file string) map[[2]int]int {
+	merges := map[[2]int]int{}
+	for i := 0; len(file) > 0; i++ {
+		left := int(file[0]) | int(file[1])<<8 | int(file[2])<<16
+		right := int(file[3]) | int(file[4])<<8 | int(file[5])<<16
+		if _, ok := merges[[2]int{left, right}]; !ok {
+			merges[[2]int{left, right}] = i
+		}
+		file = file[6:]
+	}
+	return merges
+}
+
+// Short pieces, long pieces and long pieces in tiny chunks all give what the
+// definition gives.
+func TestMergeIsDefinition(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		letters := rapid.SampledFrom([]string{"a", "ab", "abc", "abcdef"}).Draw(rt, "letters")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		file := randomMergeFile(random, letters, rapid.IntRange(0, 60).Draw(rt, "merges"))
+		text := rapid.StringOfN(rapid.RuneFrom([]rune(letters+"z")), 1, 300, -1).Draw(rt, "text")
+		compareMerges(rt, file, text)
+	})
+}
+
+func TestRealMergeIsDefinition(t *testing.T) {
+	file := string(tokentest.ReadFile(t, "../o200k/o200k.merges"))
+	v, merges := vocabulary(t, file), mergesOf(file)
+	random := rand.New(rand.NewPCG(8, 9))
+	for _, kind := range tokentest.Kinds() {
+		text := strings.ToValidUTF8(kind.Make(random, 900), "\ufffd")
+		want := slowCount(merges, text)
+		for _, chunk := range [][2]int{{0, 0}, {64, 16}, {200, 100}} {
+			if got := bpe.NewCounterOfChunks(v, chunk[0], chunk[1]).CountLong(text); got != want {
+				t.Errorf("%s in chunks of %d: Count = %d, want %d", kind.Name, chunk[0], got, want)
+			}
+		}
+	}
+}
+
+func compareMerges(t *rapid.T, file, text string) {
+	v, err := bpe.NewVocabulary("test", bpe.PatternO200K, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slowCount(mergesOf(file), text)
+	c := bpe.NewCounter(v)
+	if got := c.CountLong(text); got != want {
+		t.Errorf("long: Count(%q) = %d, want %d", text, got, want)
+	}
+	if len(text) <= bpe.ShortBytes {
+		if got := c.CountShort(text); got != want {
+			t.Errorf("short: Count(%q) = %d, want %d", text, got, want)
+		}
+	}
+	for _, chunk := range [][2]int{{1, 0}, {8, 2}, {16, 15}, {40, 20}} {
+		if got := bpe.NewCounterOfChunks(v, chunk[0], chunk[1]).CountLong(text); got != want {
+			t.Errorf("chunks of %d: Count(%q) = %d, want %d", chunk[0], text, got, want)
+		}
+	}
+}
+
+// A bad byte counts as U+FFFD, wherever the chunks are cut.
+func TestBadBytes(t *testing.T) {
+	v := vocabulary(t, string(tokentest.ReadFile(t, "../o200k/o200k.merges")))
+	random := rand.New(rand.NewPCG(10, 11))
+	for _, kind := range tokentest.Kinds() {
+		for range 20 {
+			text := kind.Make(random, 200)
+			valid := string([]rune(text))
+			if utf8.ValidString(text) != (text == valid) {
+				t.Fatal("the texts do not test bad bytes")
+			}
+			for _, chunk := range [][2]int{{0, 0}, {32, 8}} {
+				c := bpe.NewCounterOfChunks(v, chunk[0], chunk[1])
+				if got, want := c.CountLong(text), c.CountLong(valid); got != want {
+					t.Errorf("%s: Count(%q) = %d, want %d", kind.Name, text, got, want)
+				}
+				if got, want := c.Count(text), c.Count(valid); got != want {
+					t.Errorf("%s: Count(%q) = %d, want %d", kind.Name, text, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A piece of 1 MB is the same in many chunks as in one.
+func TestLongPieces(t *testing.T) {
+	v := vocabulary(t, string(tokentest.ReadFile(t, "../o200k/o200k.merges")))
+	random := rand.New(rand.NewPCG(12, 13))
+	size := 200_000
+	letters := make([]byte, size)
+	for i := range letters {
+		letters[i] = 'a' + byte(random.UintN(26))
+	}
+	for name, text := range map[string]string{
+		"one letter":     strings.Repeat("a", size),
+		"two letters":    strings.Repeat("ab", size/2),
+		"equals":         strings.Repeat("=", size),
+		"spaces":         strings.Repeat(" ", size),
+		"random letters": string(letters),
+		"bad bytes":      strings.Repeat("\xff", size/3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			chunked := bpe.NewCounter(v).CountLong(text)
+			whole := bpe.NewCounterOfChunks(v, 4*size, 0).CountLong(text)
+			if chunked != whole {
+				t.Errorf("Count in chunks = %d, whole %d", chunked, whole)
+			}
+		})
+	}
+}
+
+func ExampleNewVocabulary() {
+	// Two merges: a and b make token 256, which makes 257 with c.
+	merges := "\x61\x00\x00\x62\x00\x00" + "\x00\x01\x00\x63\x00\x00"
+	v, err := bpe.NewVocabulary("tiny", bpe.PatternCL100K, merges)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(bpe.NewCounter(v).Count("abc ab"))
+	// Output: 3
+}
