@@ -3,7 +3,9 @@ package sessionfile
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"slices"
+	"strings"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/transcript"
@@ -23,6 +25,16 @@ type Builder struct {
 	waiting map[string][]call // pending calls by the id in the file, oldest first
 	pending map[string]bool   // their ids in the transcript
 	filed   map[string]string // id in the transcript → id in the file, where they differ
+
+	seed     maphash.Seed
+	expected []expectedText // texts that should be there
+}
+
+// expectedText is a text that a message should hold.
+type expectedText struct {
+	line int
+	hash uint64
+	what string
 }
 
 // call is a pending call as the transcript knows it.
@@ -39,6 +51,7 @@ func NewBuilder(src *Source, format string) *Builder {
 		waiting: map[string][]call{},
 		pending: map[string]bool{},
 		filed:   map[string]string{},
+		seed:    maphash.MakeSeed(),
 	}
 }
 
@@ -99,14 +112,53 @@ func (b *Builder) Mark(m Mark) {
 	b.Session.Marks = append(b.Session.Marks, m)
 }
 
-// Finish returns the session: marks and losses in order, Model and Provider
-// from the last request when they are not set.
+// Expect names what as a loss when the session is finished and no message
+// holds the text: for lines that repeat on a user's screen what stands
+// elsewhere as a message. White space around the text does not count.
+func (b *Builder) Expect(line int, text, what string) {
+	if text = strings.TrimSpace(text); text != "" {
+		b.expected = append(b.expected, expectedText{line, maphash.String(b.seed, text), what})
+	}
+}
+
+func (b *Builder) checkExpected() {
+	if len(b.expected) == 0 {
+		return
+	}
+	said := map[uint64]bool{}
+	add := func(text string) { said[maphash.String(b.seed, strings.TrimSpace(text))] = true }
+	for _, m := range b.Session.Transcript.All() {
+		add(m.Text())
+		for _, block := range m.Blocks {
+			switch block := block.(type) {
+			case message.Text:
+				add(block.Text)
+			case message.Reasoning:
+				add(block.Text)
+			}
+		}
+	}
+	for _, e := range b.expected {
+		if !said[e.hash] {
+			b.Lose(e.line, e.what)
+		}
+	}
+}
+
+// Finish returns the session: marks and losses in order, usage without zeros
+// and checked for signs that no provider reported it (UsageSynthetic), Model
+// from the last request when it is not set.
 func (b *Builder) Finish() *Session {
 	s := b.Session
 	slices.SortStableFunc(s.Marks, func(x, y Mark) int { return cmp.Compare(x.At, y.At) })
 	for i := len(s.Requests) - 1; i >= 0 && s.Model == ""; i-- {
 		s.Model = s.Requests[i].Model
 	}
+	zero := dropZeroUsage(s)
+	if s.UsageSynthetic == "" {
+		s.UsageSynthetic = syntheticUsage(s, zero)
+	}
+	b.checkExpected()
 	all := append([]*losses{&b.losses}, b.adopted...)
 	if b.src != nil {
 		all = append(all, &b.src.losses)

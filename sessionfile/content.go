@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -19,29 +20,35 @@ type TextOrList[T any] struct {
 	// Text is the string; IsText is true when it was one.
 	Text   string
 	IsText bool
-	// List are the parts otherwise.
+	// List are the parts otherwise. A single object counts as a list of one.
 	List []T
-	// Other is the value's text when it was neither.
-	Other json.RawMessage
+	// Odd is true when the value was of another type, or a part had a field
+	// of an unexpected type: something was left out.
+	Odd bool
 }
 
-// UnmarshalJSON reads a string, a list of parts or one part.
+// UnmarshalJSON reads a string, a list of parts or one part. It fails only on
+// broken JSON.
 func (t *TextOrList[T]) UnmarshalJSON(data []byte) error {
 	*t = TextOrList[T]{}
+	var err error
 	switch (Value{Raw: data}).Kind() {
 	case '"':
 		t.IsText = true
-		return json.Unmarshal(data, &t.Text)
+		err = json.Unmarshal(data, &t.Text)
 	case '[':
-		return json.Unmarshal(data, &t.List)
+		err = json.Unmarshal(data, &t.List)
 	case '{':
 		t.List = make([]T, 1)
-		return json.Unmarshal(data, &t.List[0])
+		err = json.Unmarshal(data, &t.List[0])
 	case 'n':
-		return nil
+	default:
+		t.Odd = true
 	}
-	t.Other = bytes.Clone(data)
-	return nil
+	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
+		t.Odd, err = true, nil
+	}
+	return err
 }
 
 // ImageFromURL returns the image for a URL. The bytes of a data URL are

@@ -66,8 +66,14 @@ type Request struct {
 	Usage *message.Usage
 	// Time is when the reply was recorded, zero when unknown.
 	Time time.Time
-	// Line is the line of the file where the reply begins, counted from 1.
+	// Line is the line of the file where the reply begins, counted from 1;
+	// zero when it stands in another file of the session.
 	Line int
+	// Compaction is true when the request asked for a summary of the context
+	// and not for the next step. Its reply is in a Mark, not in the
+	// transcript, and the wording of the request is not in the file: count
+	// its cost, and do not compare its usage with an estimate.
+	Compaction bool
 	// Failed says why the request failed; empty for success. Such a request
 	// has no reply.
 	Failed string
@@ -94,7 +100,8 @@ type Mark struct {
 	At int
 	// Kind says what happened.
 	Kind MarkKind
-	// Line is the line of the file, counted from 1.
+	// Line is the line of the file, counted from 1; zero when it stands in
+	// another file of the session.
 	Line int
 	// Trigger is the agent's own word for the cause ("auto", "manual"),
 	// empty when the file does not say.
