@@ -199,7 +199,7 @@ func TestMandatory(t *testing.T) {
 	appendAll(t, &tr, message.Message{ID: "a1", Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: "c", Name: "run", Arguments: "x"}}},
 		message.Message{ID: "r1", Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: "c", Content: []message.Block{message.Text{Text: "a b c d"}}}}})
 	v.Extend(&tr)
-	if got, want := v.MandatoryTokens(), base+5+(2+3+1)+(4+3+1); got != want {
+	if got, want := v.MandatoryTokens(), base+5+(2+1)+(4+1); got != want {
 		t.Errorf("with a pending pair: %d mandatory tokens, want %d", got, want)
 	}
 	appendAll(t, &tr, text("a2", message.RoleAssistant, "all done now"))

@@ -1,9 +1,23 @@
 package tokencount
 
-import "github.com/forge-agent/forge/message"
+import (
+	"github.com/forge-agent/forge/message"
+)
+
+// weigh counts a text in tokens of the family, before rounding.
+func (c *Counter) weigh(text string) float64 {
+	if text == "" {
+		return 0
+	}
+	tokens := c.text.Count(text)
+	if c.weighted {
+		return c.ratio * max(0, c.profile.TextWeights.weigh(text, tokens))
+	}
+	return c.ratio * float64(tokens)
+}
 
 // block counts the content of one block; what the provider adds around it is
-// framing.
+// framing, except what depends on the content itself.
 func (c *Counter) block(b message.Block) int {
 	switch b := b.(type) {
 	case message.Text:
@@ -11,9 +25,9 @@ func (c *Counter) block(b message.Block) int {
 	case message.Reasoning:
 		return c.reasoning(b)
 	case message.Image:
-		return c.image(b)
+		return c.profile.Image.tokens(b)
 	case message.ToolCall:
-		return c.profile.scale(c.text.Count(b.Name) + c.text.Count(b.Arguments))
+		return c.call(b)
 	case message.ToolResult:
 		total := 0
 		for _, inner := range b.Content {
@@ -21,28 +35,74 @@ func (c *Counter) block(b message.Block) int {
 		}
 		return total
 	case message.Opaque:
-		return c.opaque(b.Data)
+		return unread.tokens(len(b.Data))
 	}
 	return 0
 }
 
-func (c *Counter) reasoning(b message.Reasoning) int {
-	if b.Text != "" {
-		return c.Text(b.Text)
+func (c *Counter) call(b message.ToolCall) int {
+	n := c.weigh(b.Name)
+	if c.profile.Arguments == ArgumentsValues {
+		values := 0.0
+		if members(b.Arguments, func(name, text string) {
+			values += c.weigh(name) + c.weigh(text) + c.profile.ArgumentTokens
+		}) {
+			return round(n + values)
+		}
 	}
-	return c.opaque(b.Opaque)
+	return round(n + c.weigh(b.Arguments))
 }
 
-// opaque estimates content that only its provider can read from its size.
-// Base64 carries three bytes in four characters, and a token is about four
-// bytes of text.
-func (c *Counter) opaque(data []byte) int { return len(data) * 3 / 4 / 4 }
-
-// image estimates a picture from its size where that is known.
-func (c *Counter) image(b message.Image) int {
-	const unknownTokens = 1600
-	if b.WidthPixels <= 0 || b.HeightPixels <= 0 {
-		return unknownTokens
+// reasoning counts visible reasoning by its text and sealed reasoning by its
+// size. A summary beside a sealed part is for people: the model reads the
+// sealed part.
+func (c *Counter) reasoning(b message.Reasoning) int {
+	rule := c.profile.Sealed
+	if rule.BytesPerToken > 0 && len(b.Opaque) > 0 && (b.Text == "" || rule.Replaces) {
+		return rule.tokens(longestString(b.Opaque)) + round(c.profile.ReasoningTokens)
 	}
-	return min(unknownTokens, max(1, b.WidthPixels*b.HeightPixels/750))
+	if b.Text == "" {
+		return 0
+	}
+	return round(c.weigh(b.Text) + c.profile.ReasoningTokens)
+}
+
+// schema counts one tool definition.
+func (c *Counter) schema(d message.ToolDefinition) int {
+	p := &c.profile
+	if d.Description == "" && len(d.Parameters) == 0 && p.ProviderToolTokens > 0 {
+		return round(c.weigh(d.Name) + p.ProviderToolTokens)
+	}
+	ratio := p.SchemaRatio
+	if ratio == 0 {
+		ratio = 1
+	}
+	schema, err := parseSchema(d.Parameters)
+	if p.Schema == SchemaParts || err != nil && len(d.Parameters) > 0 {
+		return round(ratio*(c.weigh(d.Name)+c.weigh(d.Description)+c.weigh(string(d.Parameters))) + p.ToolTokens)
+	}
+	return round(ratio*c.definition(d, schema) + p.ToolTokens + p.PropertyTokens*float64(schema.properties()))
+}
+
+// definition counts the text of a definition in the form that the model reads.
+func (c *Counter) definition(d message.ToolDefinition, schema node) float64 {
+	switch c.profile.Schema {
+	case SchemaTypeScript:
+		c.scratch = appendTypeScript(c.scratch[:0], d, schema)
+		return c.weigh(string(c.scratch))
+	case SchemaWords:
+		n := c.weigh(d.Name) + c.weigh(d.Description)
+		schema.words(func(text string) { n += c.weigh(text) })
+		return n
+	}
+	c.scratch = append(c.scratch[:0], `{"name": `...)
+	c.scratch = appendQuoted(c.scratch, d.Name)
+	c.scratch = append(c.scratch, `, "description": `...)
+	c.scratch = appendQuoted(c.scratch, d.Description)
+	c.scratch = append(c.scratch, `, "parameters": `...)
+	if schema.kind == 0 {
+		schema.kind = '{'
+	}
+	c.scratch = append(appendJSON(c.scratch, schema), '}')
+	return c.weigh(string(c.scratch))
 }

@@ -17,24 +17,40 @@ import (
 // A Counter counts messages, tools and requests for one model family. It
 // shares the concurrency rule of its tokenizer.Counter: one to a goroutine.
 type Counter struct {
-	text    tokenizer.Counter
-	profile Profile
+	text     tokenizer.Counter
+	profile  Profile
+	ratio    float64
+	weighted bool
+	scratch  []byte
 }
 
 // New returns a counter that counts text with text and frames it as profile
-// says. Neither may be nil or zero: a nil text is a programming error.
+// says. text must not be nil; the zero profile adds nothing.
 func New(text tokenizer.Counter, profile Profile) *Counter {
-	return &Counter{text: text, profile: profile}
+	p := profile.resolved(text.Name())
+	return &Counter{text: text, profile: p, ratio: p.ratio(), weighted: p.TextWeights != TextWeights{}}
 }
 
-// Profile returns the profile that the counter uses.
+// Profile returns the profile as the counter uses it: with the method that
+// its vocabulary allows.
 func (c *Counter) Profile() Profile { return c.profile }
 
 // Vocabulary returns the name of the text counter, for example "o200k_base".
 func (c *Counter) Vocabulary() string { return c.text.Name() }
 
-// Text counts a plain text: no framing, no ratio rounding beyond the total.
-func (c *Counter) Text(text string) int { return c.profile.scale(c.text.Count(text)) }
+// Text counts a plain text without framing, rounded once.
+func (c *Counter) Text(text string) int { return round(c.weigh(text)) }
+
+// Plain counts a plain text without framing and says how far the count can be
+// trusted: it is exact when the vocabulary is the family's own public one
+// (resolution C21).
+func (c *Counter) Plain(text string) model.Estimate {
+	e := c.profile.Estimate(c.Text(text))
+	if c.profile.Vocabulary != "" && c.profile.Vocabulary == c.text.Name() && c.ratio == 1 {
+		e.Method, e.Confidence, e.BandTokens = model.MethodProviderTokenizer, model.ConfidenceExact, 0
+	}
+	return e
+}
 
 // A MessageCount holds the tokens of one message: one number for each block,
 // in block order, and what the provider adds around the message.
@@ -63,10 +79,7 @@ func (c *Counter) Message(m message.Message) MessageCount {
 }
 
 // Tool counts one tool definition with what the provider adds around it.
-func (c *Counter) Tool(d message.ToolDefinition) int {
-	raw := c.text.Count(d.Name) + c.text.Count(d.Description) + c.text.Count(string(d.Parameters))
-	return c.profile.tool(raw)
-}
+func (c *Counter) Tool(d message.ToolDefinition) int { return c.schema(d) }
 
 // Fixed returns the framing that a request has besides its messages and
 // tools. tools is the number of advertised tools.
