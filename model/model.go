@@ -89,6 +89,10 @@ type Capabilities struct {
 	WindowTokens int
 	// WindowSource says where WindowTokens comes from.
 	WindowSource WindowSource
+	// MaxInputTokens is the most that one request may weigh where the provider
+	// states that apart from the window (OpenAI: window less output limit),
+	// zero when it does not.
+	MaxInputTokens int
 	// MaxOutputTokens is the model's output limit, zero when unknown.
 	MaxOutputTokens int
 	// NativeCompaction says whether the provider compacts on request.
