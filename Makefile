@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 30s
 
-.PHONY: help test race lint fuzz bench soak requirements generate ci
+.PHONY: help test race lint fuzz bench soak requirements generate refresh ci
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,10 @@ requirements: ## which requirements a test names, and which are open
 
 generate: ## make generated files again
 	go generate ./...
+
+refresh: ## renew the catalog's input over the network: CATWALK=v1.2.3
+	go run ./internal/catalogdump fetch -out internal/catalogdata/catwalk.json $(if $(CATWALK),-version $(CATWALK))
+	go generate ./model/catalog
 
 ci: ## all that must hold before a change lands
 	.ci/run
