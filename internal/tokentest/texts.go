@@ -147,7 +147,7 @@ func Text() *rapid.Generator[string] {
 func GoSource(tb testing.TB, size int) []string {
 	tb.Helper()
 	var texts []string
-	for _, folder := range []string{"net/http", "go/types", "unicode", "encoding/json", "strconv", "testing", "fmt", "os", "crypto/x509", "html"} {
+	for _, folder := range []string{"net/http", "go/types", "unicode", "encoding/json", "strconv", "testing", "fmt", "os", "crypto/x509", "html", "runtime", "cmd/go/internal/*", "cmd/compile/internal/*"} {
 		paths, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(folder), "*.go"))
 		if err != nil {
 			tb.Fatal(err)

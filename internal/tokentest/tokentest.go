@@ -101,9 +101,32 @@ func shorten(text string) string {
 	return quoted
 }
 
+// MixedTexts returns mixed agent text of about size bytes: half of it strings
+// of 64 bytes and more from the shared session files, if FORGE_CORPUS names
+// them, and the rest Go source. Equal strings are taken once.
+func MixedTexts(tb testing.TB, size int) []string {
+	tb.Helper()
+	var texts []string
+	left := size
+	if os.Getenv("FORGE_CORPUS") != "" {
+		left = size / 2
+		for text := range CorpusTexts(tb) {
+			if len(text) < 64 || len(text) >= 1<<19 {
+				continue // the files themselves, and what is mostly call overhead
+			}
+			if left -= len(text); left < 0 {
+				break
+			}
+			texts = append(texts, text)
+		}
+		left = max(left, 0) + size/2
+	}
+	return append(texts, GoSource(tb, left)...)
+}
+
 // Corpus yields the shared session files by path, those above 1 MB in parts
 // that end at a line. It skips the test if FORGE_CORPUS is unset.
-func Corpus(t *testing.T) func(yield func(path, text string) bool) {
+func Corpus(t testing.TB) func(yield func(path, text string) bool) {
 	dir := os.Getenv("FORGE_CORPUS")
 	if dir == "" {
 		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
@@ -165,7 +188,7 @@ func Fuzz(f *testing.F, counter tokenizer.Counter, reference Reference) {
 // CorpusTexts yields every different string inside the shared session files,
 // which is what a counter is given in practice, and the files themselves. It
 // skips the test if FORGE_CORPUS is unset.
-func CorpusTexts(t *testing.T) func(yield func(string) bool) {
+func CorpusTexts(t testing.TB) func(yield func(string) bool) {
 	files := Corpus(t)
 	return func(yield func(string) bool) {
 		seen := map[string]bool{}

@@ -1,8 +1,10 @@
 package bpe
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+	"unsafe"
 )
 
 const (
@@ -50,13 +52,52 @@ func (c *Counter) Count(text string) int {
 		text = c.normalizer.normalize(text)
 	}
 	total := 0
+	b := unsafe.Slice(unsafe.StringData(text), len(text)) // never written
+	var w window
 	for i := 0; i < len(text); {
+		if len(text)-i >= windowReach+cachedBytes && text[i] < utf8.RuneSelf {
+			w.load(b[i : i+windowReach])
+			if starts := w.starts(c.vocabulary.pattern, b[i:i+windowReach]); starts != 0 {
+				count, n := c.countPieces(b[i:i+windowReach+cachedBytes], starts)
+				total += count
+				i += n
+				continue
+			}
+		}
 		end := c.next(text, i)
 		total += c.countPiece(text[i:end])
 		i = end
 	}
 	return total
 }
+
+// countPieces counts the pieces of a window up to the last start.
+func (c *Counter) countPieces(text []byte, starts uint64) (count, end int) {
+	words := c.words
+	at := 0
+	for ; starts != 0; starts &= starts - 1 {
+		next := bits.TrailingZeros64(starts)
+		n := next - at
+		if n > cachedBytes {
+			count += c.merge(asString(text[at:next]))
+			at = next
+			continue
+		}
+		low := binary.LittleEndian.Uint64(text[at:at+8]) & lowMasks[n&15]
+		high := binary.LittleEndian.Uint64(text[at+8:at+16])&highMasks[n&15] | uint64(n)<<60
+		slot := &words[wordHash(low, high)]
+		if slot.low == low && (slot.high^high)&^(15<<56) == 0 {
+			count += int(slot.high >> 56 & 15)
+		} else {
+			count += c.remember(slot, low, high, asString(text[at:next]))
+		}
+		at = next
+	}
+	return count, at
+}
+
+// asString is a string over bytes that nobody writes.
+func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // next returns the end of the piece that starts at text[i].
 func (c *Counter) next(text string, i int) int {
@@ -76,13 +117,19 @@ func (c *Counter) countPiece(piece string) int {
 		return c.merge(piece)
 	}
 	low, high := pack(piece)
+	high |= uint64(n) << 60
 	slot := &c.words[wordHash(low, high)]
-	if slot.low == low && (slot.high^high)<<8 == 0 && slot.high>>60 == uint64(n) {
+	if slot.low == low && (slot.high^high)&^(15<<56) == 0 {
 		return int(slot.high >> 56 & 15)
 	}
+	return c.remember(slot, low, high, piece)
+}
+
+// remember counts a short piece and puts it into its slot of the cache.
+func (c *Counter) remember(slot *word, low, high uint64, piece string) int {
 	count := c.merge(piece)
 	if count <= 15 {
-		*slot = word{low, high | uint64(n)<<60 | uint64(count)<<56}
+		*slot = word{low, high | uint64(count)<<56}
 	}
 	return count
 }
@@ -94,6 +141,18 @@ func (c *Counter) merge(piece string) int {
 	}
 	return c.long.count(c.vocabulary, piece)
 }
+
+// lowMasks and highMasks keep the first n bytes of two words.
+var (
+	lowMasks = [16]uint64{
+		0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1,
+		1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1,
+	}
+	highMasks = [16]uint64{
+		0, 0, 0, 0, 0, 0, 0, 0,
+		0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1,
+	}
+)
 
 // pack puts up to 15 bytes into two words.
 func pack(piece string) (low, high uint64) {

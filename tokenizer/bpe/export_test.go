@@ -1,5 +1,7 @@
 package bpe
 
+import "math/bits"
+
 // Normalize gives tests the normal form that PatternQwen2 counts.
 func Normalize(text string) string {
 	var n normalizer
@@ -21,3 +23,28 @@ func (c *Counter) CountLong(text string) int { return c.long.count(c.vocabulary,
 func (c *Counter) CountShort(text string) int { return c.vocabulary.mergeShort(text) }
 
 const ShortBytes = shortBytes
+
+// PieceEnds returns where the pieces of text end, cut by windows where they
+// know and one at a time elsewhere, or only one at a time.
+func PieceEnds(pattern Pattern, text string, windows bool) []int {
+	c := NewCounter(&Vocabulary{pattern: pattern})
+	var ends []int
+	var w window
+	for i := 0; i < len(text); {
+		if windows && len(text)-i >= windowReach {
+			w.load([]byte(text[i : i+windowReach]))
+			last := i
+			for starts := w.starts(pattern, []byte(text[i:i+windowReach])); starts != 0; starts &= starts - 1 {
+				last = i + bits.TrailingZeros64(starts)
+				ends = append(ends, last)
+			}
+			if last > i {
+				i = last
+				continue
+			}
+		}
+		i = c.next(text, i)
+		ends = append(ends, i)
+	}
+	return ends
+}
