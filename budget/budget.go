@@ -40,7 +40,8 @@ type Budget struct {
 	// WindowTokens is everything the model accepts, input and output.
 	WindowTokens int
 	// ReserveTokens is kept free: for the answer, or for estimation error if
-	// that is more. At most half the window.
+	// that is more. At most half the window, unless WithMaxInput says
+	// otherwise.
 	ReserveTokens int
 	// AvailableTokens is WindowTokens − ReserveTokens: the most that a
 	// request may weigh.
@@ -78,6 +79,19 @@ func New(windowTokens, maxOutputTokens int, s Settings) (Budget, error) {
 		output = min(output, maxOutputTokens)
 	}
 	return Budget{WindowTokens: w, ReserveTokens: reserve, AvailableTokens: w - reserve, OutputTokens: output}, nil
+}
+
+// WithMaxInput returns the budget of a provider that accepts at most
+// maxInputTokens in one request, whatever the window (OpenAI: window less
+// output limit). What this takes from AvailableTokens goes to ReserveTokens,
+// which may then be more than half the window: the provider's bound is no
+// choice of ours. Zero or less means that the provider states none.
+func (b Budget) WithMaxInput(maxInputTokens int) Budget {
+	if maxInputTokens > 0 && maxInputTokens < b.AvailableTokens {
+		b.AvailableTokens = maxInputTokens
+		b.ReserveTokens = b.WindowTokens - maxInputTokens
+	}
+	return b
 }
 
 func (s Settings) withDefaults() (Settings, error) {

@@ -70,8 +70,14 @@ func ParseCategory(name string) (Category, error) {
 	return 0, fmt.Errorf("%w: unknown category %q", ErrInvalid, name)
 }
 
-// MarshalText returns the category's name.
-func (c Category) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText returns the category's name; a number that is no category is an
+// error, since nobody could read it back.
+func (c Category) MarshalText() ([]byte, error) {
+	if c < 0 || int(c) >= CategoryCount {
+		return nil, fmt.Errorf("%w: %s has no name", ErrInvalid, c)
+	}
+	return []byte(c.String()), nil
+}
 
 // UnmarshalText reads a category's name.
 func (c *Category) UnmarshalText(text []byte) error {
@@ -125,11 +131,12 @@ func (b Breakdown) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the object that MarshalJSON writes. Absent categories
-// are zero, unknown ones an error.
+// are zero; unknown ones and anything but whole numbers are an error, which
+// leaves b as it was.
 func (b *Breakdown) UnmarshalJSON(data []byte) error {
 	var m map[string]int
 	if err := json.Unmarshal(data, &m); err != nil {
-		return fmt.Errorf("read breakdown: %w", err)
+		return fmt.Errorf("%w: read breakdown: %w", ErrInvalid, err)
 	}
 	var out Breakdown
 	for name, n := range m {
