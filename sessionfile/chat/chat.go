@@ -80,6 +80,9 @@ func isMessage(o sessionfile.HeadObject) bool {
 // conversationKey returns the key under which an object holds a list of
 // messages.
 func conversationKey(o sessionfile.HeadObject) string {
+	if o.Has("schemaVersion") && o.Has("runIds") {
+		return "" // Forge's own
+	}
 	for _, key := range []string{"messages", "traj"} {
 		if m := o.Elements(key); len(m) > 0 && m[0].Kind("role") == '"' {
 			return key
