@@ -7,6 +7,11 @@ package formats
 import (
 	"github.com/forge-agent/forge/sessionfile"
 	"github.com/forge-agent/forge/sessionfile/chat"
+	"github.com/forge-agent/forge/sessionfile/claudecode"
+	"github.com/forge-agent/forge/sessionfile/forgejson"
+	"github.com/forge-agent/forge/sessionfile/geminicli"
+	"github.com/forge-agent/forge/sessionfile/opencode"
+	"github.com/forge-agent/forge/sessionfile/pi"
 	"github.com/forge-agent/forge/sessionfile/wirebody"
 )
 
@@ -15,6 +20,11 @@ import (
 // files that mix them.
 func All() []sessionfile.Format {
 	return []sessionfile.Format{
+		claudecode.Format(),
+		pi.Format(),
+		opencode.Format(),
+		geminicli.Format(),
+		forgejson.Format(),
 		chat.Format(),
 		wirebody.Format(),
 	}
