@@ -60,6 +60,7 @@ func TestCost(t *testing.T) {
 
 // A price that nobody stated is not zero.
 func TestUnknownPriceIsNoCost(t *testing.T) {
+	half, _ := merge(t, `[{"id":"half","prices":{"inputUSDPerMillion":1}}]`).Lookup("half")
 	some := message.Usage{InputTokens: 1000, OutputTokens: 10}
 	for what, test := range map[string]struct {
 		model     catalog.Model
@@ -68,6 +69,7 @@ func TestUnknownPriceIsNoCost(t *testing.T) {
 	}{
 		"unknown model":               {catalog.Fallback("x"), some, 0},
 		"unknown model, empty usage":  {catalog.Fallback("x"), message.Usage{}, 0},
+		"output without a price":      {half, message.Usage{InputTokens: 1000}, 0},
 		"open model":                  {lookup(t, "gpt-oss-20b"), some, 0},
 		"no price for cached reads":   {lookup(t, "gpt-5-pro"), message.Usage{InputTokens: 1000, CachedInputTokens: 1}, 0},
 		"no price for cache writes":   {lookup(t, "deepseek-chat"), message.Usage{InputTokens: 1000, CacheWriteInputTokens: 1}, 0},

@@ -63,7 +63,7 @@ func TestLookup(t *testing.T) {
 func TestLookupNeverGuesses(t *testing.T) {
 	for _, name := range []string{
 		"", "/", "gpt", "gpt-5-turbo", "gpt-55", "gpt-5o", "my-gpt-5", "gpt-5 (proxy)", "claude", "claude-sonnet", "claude-opus-4-5-fast",
-		"claude-sonnet-4-5-2025", "claude-sonnet-4-5-20259929", "claude-sonnet-4-5@2025", "aide-gpt-5", "codex-auto-review", "fake-model",
+		"claude-sonnet-4-5-2025", "claude-sonnet-4-5-20259929", "claude-sonnet-4-5@2025", "claude-sonnet-4-5@20259999", "aide-gpt-5", "codex-auto-review", "fake-model",
 		// A fine-tune has prices of its own.
 		"ft:gpt-4o-2024-08-06:acme::abc123",
 		// Ollama's tag names a size, and often another model (a distillation).
