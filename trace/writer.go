@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"time"
 )
@@ -91,4 +92,16 @@ func (l *List) Emit(p Payload) error {
 	}
 	l.Events = append(l.Events, stamp(p, int64(len(l.Events))+1, l.Clock))
 	return nil
+}
+
+// All yields the events kept so far. The error is always nil: it makes the
+// list usable where a Reader is.
+func (l *List) All() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for _, e := range l.Events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
