@@ -104,7 +104,7 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 		return nil, err
 	}
 	return &Manager{
-		capabilities: c, budget: b.CapInput(c.MaxInputTokens), mode: o.Mode, counter: counter, view: activeview.New(counter),
+		capabilities: c, budget: b.WithMaxInput(c.MaxInputTokens), mode: o.Mode, counter: counter, view: activeview.New(counter),
 		calibrations: map[string]*tokencount.Calibration{},
 	}, nil
 }
