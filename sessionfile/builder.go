@@ -27,7 +27,8 @@ type Builder struct {
 	filed   map[string]string // id in the transcript → id in the file, where they differ
 
 	seed     maphash.Seed
-	expected []expectedText // texts that should be there
+	expected []expectedText  // texts that should be there
+	said     map[uint64]bool // texts that are there in another form
 }
 
 // expectedText is a text that a message should hold.
@@ -52,6 +53,7 @@ func NewBuilder(src *Source, format string) *Builder {
 		pending: map[string]bool{},
 		filed:   map[string]string{},
 		seed:    maphash.MakeSeed(),
+		said:    map[uint64]bool{},
 	}
 }
 
@@ -121,25 +123,27 @@ func (b *Builder) Expect(line int, text, what string) {
 	}
 }
 
+// Said notes that the session holds a text in another form, for example as a
+// part of a longer one, so that Expect does not miss it.
+func (b *Builder) Said(text string) { b.said[maphash.String(b.seed, strings.TrimSpace(text))] = true }
+
 func (b *Builder) checkExpected() {
 	if len(b.expected) == 0 {
 		return
 	}
-	said := map[uint64]bool{}
-	add := func(text string) { said[maphash.String(b.seed, strings.TrimSpace(text))] = true }
 	for _, m := range b.Session.Transcript.All() {
-		add(m.Text())
+		b.Said(m.Text())
 		for _, block := range m.Blocks {
 			switch block := block.(type) {
 			case message.Text:
-				add(block.Text)
+				b.Said(block.Text)
 			case message.Reasoning:
-				add(block.Text)
+				b.Said(block.Text)
 			}
 		}
 	}
 	for _, e := range b.expected {
-		if !said[e.hash] {
+		if !b.said[e.hash] {
 			b.Lose(e.line, e.what)
 		}
 	}

@@ -2,6 +2,7 @@ package sessionfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -34,15 +35,15 @@ func syntheticUsage(s *Session, zero int) string {
 			with = append(with, r)
 		}
 	}
-	if zero > len(with) {
+	if zero > 0 && zero >= len(with) {
 		return fmt.Sprintf("usage is zero for %d of %d replies", zero, zero+len(with))
 	}
 	if len(with) == 0 {
 		return ""
 	}
 	for _, name := range []string{s.Provider, s.Model} {
-		if w := standIn(name); w != "" {
-			return fmt.Sprintf("%q calls itself %s", name, w)
+		if isStandIn(name) {
+			return fmt.Sprintf("the name %q says that it stands in for a provider", name)
 		}
 	}
 	if roundNumbers(with) {
@@ -57,17 +58,13 @@ func syntheticUsage(s *Session, zero int) string {
 	return ""
 }
 
-// standIn returns the word in a provider's or model's name that says it is
+// isStandIn reports whether a provider's or model's name says that it is
 // none.
-func standIn(name string) string {
+func isStandIn(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) })
-	for _, w := range words {
-		switch w {
-		case "fake", "mock", "dummy", "stub":
-			return w
-		}
-	}
-	return ""
+	return slices.ContainsFunc(words, func(w string) bool {
+		return w == "fake" || w == "mock" || w == "dummy" || w == "stub"
+	})
 }
 
 // roundNumbers reports whether every input count is a multiple of 100 and the

@@ -8,6 +8,7 @@ import (
 	"github.com/forge-agent/forge/sessionfile"
 	"github.com/forge-agent/forge/sessionfile/chat"
 	"github.com/forge-agent/forge/sessionfile/claudecode"
+	"github.com/forge-agent/forge/sessionfile/codex"
 	"github.com/forge-agent/forge/sessionfile/forgejson"
 	"github.com/forge-agent/forge/sessionfile/geminicli"
 	"github.com/forge-agent/forge/sessionfile/opencode"
@@ -21,6 +22,7 @@ import (
 func All() []sessionfile.Format {
 	return []sessionfile.Format{
 		claudecode.Format(),
+		codex.Format(),
 		pi.Format(),
 		opencode.Format(),
 		geminicli.Format(),
