@@ -110,17 +110,6 @@ func (s Settings) withDefaults() (Settings, error) {
 	return s, nil
 }
 
-// CapInput returns the budget for a provider that states the most input it
-// takes apart from the window: what the window leaves above that cannot be
-// used and counts as reserve. Zero or less means that nothing is stated.
-func (b Budget) CapInput(maxInputTokens int) Budget {
-	if maxInputTokens > 0 && maxInputTokens < b.AvailableTokens {
-		b.AvailableTokens = maxInputTokens
-		b.ReserveTokens = b.WindowTokens - maxInputTokens
-	}
-	return b
-}
-
 // RemainingTokens is what is left for older conversation once the mandatory
 // part is in: available − mandatory (F-BUD-02). Negative means that the
 // mandatory part alone does not fit.
