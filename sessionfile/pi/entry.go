@@ -15,6 +15,7 @@ import (
 // entry is one line of a file.
 type entry struct {
 	line   int
+	number int    // in the file, the header included
 	kind   string // "message", "compaction", "branch_summary", "custom_message", or one without content
 	id     string // made up in version 1
 	filed  string // the id in the file, if any
@@ -40,8 +41,8 @@ type entry struct {
 // reader collects the entries of a file.
 type reader struct {
 	b       *sessionfile.Builder
-	entries []*entry // by number in the file, the header included, as compactions of version 1 count them
-	byID    map[string]*entry
+	entries []*entry // by number, as compactions of version 1 count them
+	byID    map[string][]*entry
 	version int
 	// provider and model are those that the file begins with or changes to.
 	provider, model string
@@ -49,12 +50,12 @@ type reader struct {
 
 // entry reads one object.
 func (r *reader) entry(v sessionfile.Value) {
-	e := &entry{line: v.Line, keptIndex: -1}
+	e := &entry{line: v.Line, number: len(r.entries), keptIndex: -1}
 	for key, member := range v.Members() {
 		e.common(key, member)
 	}
 	if r.byID == nil {
-		r.byID = map[string]*entry{}
+		r.byID = map[string][]*entry{}
 	}
 	switch e.kind {
 	case "session":
@@ -96,15 +97,15 @@ func (e *entry) common(key string, v sessionfile.Value) {
 func (r *reader) place(e *entry) {
 	e.id = e.filed
 	if e.id == "" {
-		e.id = fmt.Sprintf("#%d", len(r.entries))
-		if n := len(r.entries); n > 0 {
-			e.parent = r.entries[n-1].id
+		e.id = fmt.Sprintf("#%d", e.number)
+		if e.number > 0 {
+			e.parent = r.entries[e.number-1].id
 		}
 	}
-	if _, taken := r.byID[e.id]; taken {
-		r.b.Lose(e.line, "an entry id that is used twice, the later entry counts")
+	if len(r.byID[e.id]) > 0 {
+		r.b.Lose(e.line, "an entry id that is used twice; its children belong to the nearest one before them")
 	}
-	r.byID[e.id] = e
+	r.byID[e.id] = append(r.byID[e.id], e)
 	r.entries = append(r.entries, e)
 }
 

@@ -21,21 +21,9 @@ func (r *reader) path() []*entry {
 	}
 	on := map[*entry]bool{}
 	var path []*entry
-	for e := last; e != nil; {
-		if on[e] {
-			r.b.Lose(e.line, "entries that are their own parents")
-			break
-		}
+	for e := last; e != nil; e = r.parentOf(e) {
 		on[e] = true
 		path = append(path, e)
-		if e.parent == "" {
-			break
-		}
-		parent, known := r.byID[e.parent]
-		if !known {
-			r.b.Lose(e.line, "an entry whose parent is not in the file; the context begins here")
-		}
-		e = parent
 	}
 	slices.Reverse(path)
 	for _, e := range r.entries {
@@ -46,6 +34,23 @@ func (r *reader) path() []*entry {
 	return path
 }
 
+// parentOf returns the entry that e follows: one before it in the file, so
+// that no entry is its own ancestor.
+func (r *reader) parentOf(e *entry) *entry {
+	if e.parent == "" {
+		return nil
+	}
+	for _, parent := range slices.Backward(r.byID[e.parent]) {
+		if parent.number < e.number {
+			return parent
+		}
+	}
+	if e.filed != "" {
+		r.b.Lose(e.line, "an entry whose parent is not before it in the file; the context begins here")
+	}
+	return nil
+}
+
 // writer turns the path into messages, requests and marks.
 type writer struct {
 	b *sessionfile.Builder
@@ -53,8 +58,8 @@ type writer struct {
 	// replies again; later ones leave such replies out.
 	resends bool
 	all     []*entry
-	byID    map[string]*entry
 	starts  map[*entry]int // number of messages before each entry of the path
+	ids     map[string]*entry
 }
 
 func (w *writer) write(path []*entry) {
@@ -67,7 +72,7 @@ func (w *writer) write(path []*entry) {
 		}
 	}
 	for _, e := range path {
-		w.starts[e] = w.b.Len()
+		w.starts[e], w.ids[e.id] = w.b.Len(), e
 		switch {
 		case e.kind == "compaction":
 			w.compaction(e)
@@ -181,7 +186,7 @@ func (w *writer) keepFrom(e *entry) int {
 	var kept *entry
 	switch {
 	case e.keptID != "":
-		kept = w.byID[e.keptID]
+		kept = w.ids[e.keptID]
 	case e.keptIndex >= 0 && e.keptIndex < len(w.all):
 		kept = w.all[e.keptIndex]
 	case e.keptIndex < 0:

@@ -52,7 +52,8 @@ func (format) Import(src *sessionfile.Source) (*sessionfile.Session, error) {
 		r.entry(v)
 	}
 	path := r.path()
-	w := &writer{b: b, resends: r.version < 2, starts: map[*entry]int{}, all: r.entries, byID: r.byID}
+	w := &writer{b: b, resends: r.version < 2, all: r.entries,
+		starts: map[*entry]int{}, ids: map[string]*entry{}}
 	w.write(path)
 	if b.Session.Model == "" {
 		b.Session.Model, b.Session.Provider = r.model, r.provider
