@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"testing"
 
 	tiktoken "github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
@@ -19,7 +18,7 @@ const (
 
 // Tiktoken returns the reference for one of OpenAI's vocabularies:
 // github.com/pkoukk/tiktoken-go with its offline vocabulary files.
-func Tiktoken(tb testing.TB, name string) Reference {
+func Tiktoken(tb TB, name string) Reference {
 	tb.Helper()
 	setLoader()
 	encoding, err := tiktoken.GetEncoding(name)
@@ -32,7 +31,7 @@ func Tiktoken(tb testing.TB, name string) Reference {
 var setLoader = sync.OnceFunc(func() { tiktoken.SetBpeLoader(loader.NewOfflineLoader()) })
 
 // TiktokenFile returns the published file of one of OpenAI's vocabularies.
-func TiktokenFile(tb testing.TB, name string) []byte {
+func TiktokenFile(tb TB, name string) []byte {
 	tb.Helper()
 	content, err := assets.Assets.ReadFile(name + ".tiktoken")
 	if err != nil {
@@ -43,7 +42,7 @@ func TiktokenFile(tb testing.TB, name string) []byte {
 
 // Qwen2 returns a reference for the vocabularies of the Qwen 2 and 3 family,
 // given as a merge file.
-func Qwen2(tb testing.TB, mergeFile string) Reference {
+func Qwen2(tb TB, mergeFile string) Reference {
 	tb.Helper()
 	encode := Interpreted(tb, Ranks(mergeFile), Qwen2Pattern)
 	return func(text string) int {
@@ -64,7 +63,7 @@ func composed(text string) string {
 
 // Interpreted returns a reference that cuts by an interpreted regular
 // expression and merges by rank.
-func Interpreted(tb testing.TB, ranks map[string]int, pattern string) Reference {
+func Interpreted(tb TB, ranks map[string]int, pattern string) Reference {
 	tb.Helper()
 	// An empty set of special tokens makes NewCoreBPE match everywhere.
 	special := map[string]int{"<|never|>": len(ranks)}

@@ -39,7 +39,7 @@ func Checksum(t *testing.T, path, of string) string {
 }
 
 // ReadFile returns the content of a file.
-func ReadFile(t *testing.T, path string) []byte {
+func ReadFile(t TB, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"pgregory.net/rapid"
 )
@@ -144,7 +143,7 @@ func Text() *rapid.Generator[string] {
 
 // GoSource returns Go source files of the standard library, whole, up to a
 // number of bytes. They are there wherever Go is.
-func GoSource(tb testing.TB, size int) []string {
+func GoSource(tb TB, size int) []string {
 	tb.Helper()
 	var texts []string
 	for _, folder := range []string{"net/http", "go/types", "unicode", "encoding/json", "strconv", "testing", "fmt", "os", "crypto/x509", "html", "runtime", "cmd/go/internal/*", "cmd/compile/internal/*"} {
@@ -164,4 +163,56 @@ func GoSource(tb testing.TB, size int) []string {
 		}
 	}
 	return texts
+}
+
+// Hostile returns kinds of text that counters have been slow on, and those of
+// [Kinds] that have long pieces.
+func Hostile() []Kind {
+	one := func(unit string) func(*rand.Rand, int) string {
+		return func(_ *rand.Rand, size int) string { return strings.Repeat(unit, size/len(unit)) }
+	}
+	lower := runeRange{'a', 'z'}
+	return []Kind{
+		{"one letter", one("a")},
+		{"one capital", one("A")},
+		{"two letters", one("ab")},
+		{"spaces", one(" ")},
+		{"tabs", one("\t")},
+		{"newlines", one("\n")},
+		{"line ends with spaces", one("\n ")},
+		{"equals", one("=")},
+		{"dashes", one("-")},
+		{"underscores", one("_")},
+		{"slashes and newlines", one("/\n")},
+		{"apostrophes", one("'")},
+		{"contractions", one("'s")},
+		{"one digit", one("0")},
+		{"random digits", randomRunes(runeRange{'0', '9'})},
+		{"random letters", randomRunes(lower)},
+		{"random capitals", randomRunes(runeRange{'A', 'Z'})},
+		{"random case", randomRunes(lower, runeRange{'A', 'Z'})},
+		{"random symbols", randomRunes(runeRange{'!', '/'}, runeRange{':', '@'})},
+		{"random ASCII", randomRunes(runeRange{0, 0x7f})},
+		{"random printable", randomRunes(runeRange{' ', '~'})},
+		{"one Han", one("中")},
+		{"random Han", randomRunes(runeRange{0x4e00, 0x9fff})},
+		{"random Hangul", randomRunes(runeRange{0xac00, 0xd7a3})},
+		{"random Thai", randomRunes(runeRange{0xe01, 0xe3a})},
+		{"random Cyrillic", randomRunes(runeRange{0x430, 0x44f})},
+		{"random Latin", randomRunes(runeRange{0xc0, 0x24f})},
+		{"random marks", randomRunes(runeRange{0x300, 0x36f})},
+		{"random Unicode", randomRunes(runeRange{0, 0x10ffff})},
+		{"random plane 0", randomRunes(runeRange{0x80, 0xffff})},
+		{"one emoji", one("😀")},
+		{"random emoji", randomRunes(runeRange{0x1f300, 0x1f64f})},
+		{"alternating scripts", one("aЖ中ب한ก")},
+		{"alternating case", one("aB")},
+		{"one bad byte", one("\xff")},
+		{"random bytes", badBytes},
+		{"cut runes", one("\xe4\xb8")},
+		{"combining", one("e\u0301\u0323")},
+		{"base64", base64Text},
+		{"hex", hexText},
+		{"modifier letters", one("ʰA")},
+	}
 }

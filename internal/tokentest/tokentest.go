@@ -9,9 +9,11 @@ package tokentest
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,17 +24,26 @@ import (
 	"github.com/forge-agent/forge/tokenizer"
 )
 
+// TB is what the functions here use of testing.TB, so that a program can stand
+// in for a test.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Skip(args ...any)
+}
+
 // A Reference counts tokens slowly and surely.
 type Reference func(text string) int
 
 // referenceBytes bounds the texts for a Reference: it is quadratic in a piece.
 const referenceBytes = 1 << 12
 
-// Suite compares a counter with its reference on texts of every kind, on
-// property-generated text, on Go source, and on the shared session files if
-// FORGE_CORPUS names them.
-func Suite(t *testing.T, counter tokenizer.Counter, reference Reference) {
+// Suite compares a counter with its reference on texts of every kind, on the
+// tokens of its vocabulary in random order, on property-generated text, on Go
+// source, and on the shared session files if FORGE_CORPUS names them.
+func Suite(t *testing.T, counter tokenizer.Counter, reference Reference, mergeFile []byte) {
 	t.Run("kinds", func(t *testing.T) { compareKinds(t, counter, reference) })
+	t.Run("tokens", func(t *testing.T) { compareTokens(t, counter, reference, mergeFile) })
 	t.Run("property", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			Compare(rt, counter, reference, Text().Draw(rt, "text"))
@@ -61,6 +72,28 @@ func compareKinds(t *testing.T, counter tokenizer.Counter, reference Reference) 
 				Compare(t, counter, reference, kind.Make(random, referenceBytes))
 			}
 		})
+	}
+}
+
+// compareTokens compares texts made of tokens, where every merge competes with
+// others, first those of one alphabet and then all.
+func compareTokens(t *testing.T, counter tokenizer.Counter, reference Reference, mergeFile []byte) {
+	tokens := slices.Sorted(maps.Keys(Ranks(string(mergeFile))))
+	random := rand.New(rand.NewPCG(16, 17))
+	for _, token := range tokens {
+		if random.IntN(20) == 0 {
+			Compare(t, counter, reference, token)
+		}
+	}
+	for range 3000 {
+		var text strings.Builder
+		start := random.IntN(len(tokens)) // neighbours in the list look alike
+		for range 1 + random.IntN(12) {
+			text.WriteString(tokens[min(start+random.IntN(2000), len(tokens)-1)])
+		}
+		text.WriteString(tokens[random.IntN(len(tokens))])
+		text.WriteString(tokens[random.IntN(len(tokens))])
+		Compare(t, counter, reference, text.String())
 	}
 }
 
@@ -104,7 +137,7 @@ func shorten(text string) string {
 // MixedTexts returns mixed agent text of about size bytes: half of it strings
 // of 64 bytes and more from the shared session files, if FORGE_CORPUS names
 // them, and the rest Go source. Equal strings are taken once.
-func MixedTexts(tb testing.TB, size int) []string {
+func MixedTexts(tb TB, size int) []string {
 	tb.Helper()
 	var texts []string
 	left := size
@@ -126,7 +159,7 @@ func MixedTexts(tb testing.TB, size int) []string {
 
 // Corpus yields the shared session files by path, those above 1 MB in parts
 // that end at a line. It skips the test if FORGE_CORPUS is unset.
-func Corpus(t testing.TB) func(yield func(path, text string) bool) {
+func Corpus(t TB) func(yield func(path, text string) bool) {
 	dir := os.Getenv("FORGE_CORPUS")
 	if dir == "" {
 		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
@@ -188,7 +221,7 @@ func Fuzz(f *testing.F, counter tokenizer.Counter, reference Reference) {
 // CorpusTexts yields every different string inside the shared session files,
 // which is what a counter is given in practice, and the files themselves. It
 // skips the test if FORGE_CORPUS is unset.
-func CorpusTexts(t testing.TB) func(yield func(string) bool) {
+func CorpusTexts(t TB) func(yield func(string) bool) {
 	files := Corpus(t)
 	return func(yield func(string) bool) {
 		seen := map[string]bool{}
@@ -235,4 +268,18 @@ func eachString(value any, next func(string) bool) bool {
 		}
 	}
 	return true
+}
+
+// CheckAllocations checks that a counter allocates nothing for a text of a
+// length and a kind that it has met.
+func CheckAllocations(t *testing.T, counter tokenizer.Counter) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(18, 19))
+	for _, kind := range slices.Concat(Kinds(), Hostile()) {
+		text := kind.Make(random, 40_000)
+		counter.Count(text)
+		if allocations := testing.AllocsPerRun(2, func() { counter.Count(text) }); allocations != 0 {
+			t.Errorf("%s: %v allocations per count, want none", kind.Name, allocations)
+		}
+	}
 }

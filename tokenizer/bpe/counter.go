@@ -136,7 +136,18 @@ func (c *Counter) remember(slot *word, low, high uint64, piece string) int {
 
 // merge counts a piece without the cache.
 func (c *Counter) merge(piece string) int {
-	if len(piece) <= shortBytes && utf8.ValidString(piece) {
+	if !utf8.ValidString(piece) {
+		return c.long.count(c.vocabulary, piece)
+	}
+	if len(piece) > cachedBytes && piece[len(piece)/2] >= utf8.RuneSelf {
+		return c.mergeAtSeams(piece)
+	}
+	return c.mergeWhole(piece)
+}
+
+// mergeWhole counts a piece of valid UTF-8 in one go.
+func (c *Counter) mergeWhole(piece string) int {
+	if len(piece) <= shortBytes {
 		return c.vocabulary.mergeShort(piece)
 	}
 	return c.long.count(c.vocabulary, piece)

@@ -10,9 +10,9 @@ func Normalize(text string) string {
 
 // NewCounterOfChunks returns a counter that merges long pieces in chunks of
 // another size, so that small texts have many of them.
-func NewCounterOfChunks(v *Vocabulary, chunkBytes, overlapBytes int) *Counter {
+func NewCounterOfChunks(v *Vocabulary, chunkBytes int) *Counter {
 	c := NewCounter(v)
-	c.long.chunkBytes, c.long.overlapBytes = chunkBytes, overlapBytes
+	c.long.chunkBytes = chunkBytes
 	return c
 }
 

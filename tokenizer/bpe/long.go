@@ -9,8 +9,8 @@ const (
 	// chunkBytes bounds how much of a long piece is merged at once, so that
 	// the working memory does not grow with the piece and stays in the cache.
 	chunkBytes = 16 << 10
-	// overlapBytes is how far before the end of a chunk the next one starts.
-	overlapBytes = 1 << 10
+	// overlapShare of a chunk is merged again with the next one.
+	overlapShare = 16
 )
 
 // A longMerger counts pieces of any length and content.
@@ -20,10 +20,10 @@ const (
 // their text. So two encodings that share one token, at the same place, can be
 // spliced there. The next chunk starts at a token of the last one; if its
 // first token is that token again, the splice is exact. If not, what follows
-// has reached back over the whole overlap: the chunk is merged once more at
-// twice the size.
+// has reached back over the whole overlap, and the piece is merged once more
+// in chunks of twice the size.
 type longMerger struct {
-	chunkBytes, overlapBytes int // 0 means the constants; tests set others
+	chunkBytes int // 0 means the constant; tests set another
 
 	text   []byte // piece from the start of the current chunk, bad bytes replaced
 	queue  mergeQueue
@@ -38,32 +38,42 @@ type token struct {
 
 // count returns the number of tokens of a piece.
 func (m *longMerger) count(v *Vocabulary, piece string) int {
-	size, overlap := chunkBytes, overlapBytes
+	size := chunkBytes
 	if m.chunkBytes > 0 {
-		size, overlap = m.chunkBytes, m.overlapBytes
+		size = m.chunkBytes
 	}
+	if !v.ordered {
+		size = len(piece) * len("\ufffd")
+	}
+	for {
+		if count, ok := m.countChunks(v, piece, size); ok {
+			return count
+		}
+		size *= 2
+	}
+}
+
+// countChunks counts a piece in chunks of a size, unless a splice fails.
+func (m *longMerger) countChunks(v *Vocabulary, piece string, size int) (count int, ok bool) {
 	m.text = m.text[:0]
 	rest := m.fill(piece, size)
 	m.tokens = m.queue.merge(v, m.text, m.tokens[:0])
-	total := 0
 	for rest != "" {
-		at := lastBefore(m.tokens, len(m.text)-overlap)
-		start := int(m.tokens[at].start)
-		if v.ordered && at > 0 {
-			rest = m.fill(rest, start+size)
-			m.ahead = m.queue.merge(v, m.text[start:], m.ahead[:0])
-			if m.ahead[0].id == m.tokens[at].id {
-				total += at
-				m.text = append(m.text[:0], m.text[start:]...)
-				m.tokens, m.ahead = m.ahead, m.tokens
-				continue
-			}
+		at := lastBefore(m.tokens, len(m.text)-size/overlapShare)
+		if at == 0 {
+			return 0, false
 		}
-		size *= 2
-		rest = m.fill(rest, size)
-		m.tokens = m.queue.merge(v, m.text, m.tokens[:0])
+		start := int(m.tokens[at].start)
+		rest = m.fill(rest, start+size)
+		m.ahead = m.queue.merge(v, m.text[start:], m.ahead[:0])
+		if m.ahead[0].id != m.tokens[at].id {
+			return 0, false
+		}
+		count += at
+		m.text = append(m.text[:0], m.text[start:]...)
+		m.tokens, m.ahead = m.ahead, m.tokens
 	}
-	return total + len(m.tokens)
+	return count + len(m.tokens), true
 }
 
 // fill appends to m.text until it holds about size bytes, and returns what is

@@ -158,9 +158,9 @@ func TestRealMergeIsDefinition(t *testing.T) {
 	for _, kind := range tokentest.Kinds() {
 		text := strings.ToValidUTF8(kind.Make(random, 900), "\ufffd")
 		want := slowCount(merges, text)
-		for _, chunk := range [][2]int{{0, 0}, {64, 16}, {200, 100}} {
-			if got := bpe.NewCounterOfChunks(v, chunk[0], chunk[1]).CountLong(text); got != want {
-				t.Errorf("%s in chunks of %d: Count = %d, want %d", kind.Name, chunk[0], got, want)
+		for _, chunk := range []int{0, 64, 200} {
+			if got := bpe.NewCounterOfChunks(v, chunk).CountLong(text); got != want {
+				t.Errorf("%s in chunks of %d: Count = %d, want %d", kind.Name, chunk, got, want)
 			}
 		}
 	}
@@ -181,9 +181,9 @@ func compareMerges(t *rapid.T, file, text string) {
 			t.Errorf("short: Count(%q) = %d, want %d", text, got, want)
 		}
 	}
-	for _, chunk := range [][2]int{{1, 0}, {8, 2}, {16, 15}, {40, 20}} {
-		if got := bpe.NewCounterOfChunks(v, chunk[0], chunk[1]).CountLong(text); got != want {
-			t.Errorf("chunks of %d: Count(%q) = %d, want %d", chunk[0], text, got, want)
+	for _, chunk := range []int{1, 2, 3, 8, 16, 40} {
+		if got := bpe.NewCounterOfChunks(v, chunk).CountLong(text); got != want {
+			t.Errorf("chunks of %d: Count(%q) = %d, want %d", chunk, text, got, want)
 		}
 	}
 }
@@ -199,8 +199,8 @@ func TestBadBytes(t *testing.T) {
 			if utf8.ValidString(text) != (text == valid) {
 				t.Fatal("the texts do not test bad bytes")
 			}
-			for _, chunk := range [][2]int{{0, 0}, {32, 8}} {
-				c := bpe.NewCounterOfChunks(v, chunk[0], chunk[1])
+			for _, chunk := range []int{0, 32} {
+				c := bpe.NewCounterOfChunks(v, chunk)
 				if got, want := c.CountLong(text), c.CountLong(valid); got != want {
 					t.Errorf("%s: Count(%q) = %d, want %d", kind.Name, text, got, want)
 				}
@@ -231,7 +231,7 @@ func TestLongPieces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			chunked := bpe.NewCounter(v).CountLong(text)
-			whole := bpe.NewCounterOfChunks(v, 4*size, 0).CountLong(text)
+			whole := bpe.NewCounterOfChunks(v, 4*size).CountLong(text)
 			if chunked != whole {
 				t.Errorf("Count in chunks = %d, whole %d", chunked, whole)
 			}

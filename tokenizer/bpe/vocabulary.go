@@ -59,6 +59,7 @@ type Vocabulary struct {
 	filterShift uint
 	// results maps a merge to its token where that is not byteTokens+merge.
 	results []uint32
+	seams   *seams
 	merges  int
 	// ordered says that each merge comes after those that make its parts,
 	// which splicing long pieces relies on.
@@ -77,6 +78,7 @@ func NewVocabulary(name string, pattern Pattern, mergeFile string) (*Vocabulary,
 	if err != nil {
 		return nil, err
 	}
+	edges := byteEdges(n)
 	for i := range n {
 		record := mergeFile[i*mergeRecordBytes : (i+1)*mergeRecordBytes]
 		left := uint32(record[0]) | uint32(record[1])<<8 | uint32(record[2])<<16
@@ -85,6 +87,8 @@ func NewVocabulary(name string, pattern Pattern, mergeFile string) (*Vocabulary,
 			return nil, fmt.Errorf("read merges of %s: merge %d joins a token that no earlier merge makes", name, i)
 		}
 		v.add(left, right, uint32(i))
+		v.seams.add(edges[left], edges[right])
+		edges = append(edges, edges[left].join(edges[right]))
 	}
 	v.ordered = true
 	return v, nil
@@ -109,8 +113,18 @@ func newVocabulary(name string, pattern Pattern, merges int) (*Vocabulary, error
 		slotShift:   64 - slotBits,
 		filter:      make([]uint64, 1<<filterBits),
 		filterShift: 64 - filterBits,
+		seams:       new(seams),
 		merges:      merges,
 	}, nil
+}
+
+// byteEdges returns the edges of the bytes, with room for n more tokens.
+func byteEdges(n int) []edge {
+	edges := make([]edge, 0, byteTokens+n)
+	for b := range uint32(byteTokens) {
+		edges = append(edges, byteEdge(b))
+	}
+	return edges
 }
 
 // add records that merge number n joins left and right. The first merge of a

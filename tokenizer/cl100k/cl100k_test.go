@@ -10,13 +10,20 @@ import (
 
 var _ tokenizer.Counter = cl100k.New()
 
+const mergePath = "cl100k.merges"
+
 // F-CAP-02: the provider's own tokenizer, token for token.
 func TestEqualToReference(t *testing.T) {
-	tokentest.Suite(t, cl100k.New(), tokentest.Tiktoken(t, cl100k.Name))
+	merges := tokentest.ReadFile(t, mergePath)
+	tokentest.Suite(t, cl100k.New(), tokentest.Tiktoken(t, cl100k.Name), merges)
+}
+
+func TestNoAllocation(t *testing.T) {
+	tokentest.CheckAllocations(t, cl100k.New())
 }
 
 func TestSource(t *testing.T) {
-	tokentest.CheckSource(t, "cl100k.merges")
+	tokentest.CheckSource(t, mergePath)
 }
 
 func FuzzCount(f *testing.F) {

@@ -10,13 +10,20 @@ import (
 
 var _ tokenizer.Counter = o200k.New()
 
+const mergePath = "o200k.merges"
+
 // F-CAP-02: the provider's own tokenizer, token for token.
 func TestEqualToReference(t *testing.T) {
-	tokentest.Suite(t, o200k.New(), tokentest.Tiktoken(t, o200k.Name))
+	merges := tokentest.ReadFile(t, mergePath)
+	tokentest.Suite(t, o200k.New(), tokentest.Tiktoken(t, o200k.Name), merges)
+}
+
+func TestNoAllocation(t *testing.T) {
+	tokentest.CheckAllocations(t, o200k.New())
 }
 
 func TestSource(t *testing.T) {
-	tokentest.CheckSource(t, "o200k.merges")
+	tokentest.CheckSource(t, mergePath)
 }
 
 func FuzzCount(f *testing.F) {

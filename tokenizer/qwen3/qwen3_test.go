@@ -1,7 +1,6 @@
 package qwen3_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/forge-agent/forge/internal/tokentest"
@@ -11,24 +10,23 @@ import (
 
 var _ tokenizer.Counter = qwen3.New()
 
+const mergePath = "qwen3.merges"
+
 // F-CAP-02: the provider's own tokenizer, token for token.
 func TestEqualToReference(t *testing.T) {
-	tokentest.Suite(t, qwen3.New(), tokentest.Qwen2(t, mergeFile(t)))
+	merges := tokentest.ReadFile(t, mergePath)
+	tokentest.Suite(t, qwen3.New(), tokentest.Qwen2(t, string(merges)), merges)
+}
+
+func TestNoAllocation(t *testing.T) {
+	tokentest.CheckAllocations(t, qwen3.New())
 }
 
 func TestSource(t *testing.T) {
-	tokentest.CheckSource(t, "qwen3.merges")
+	tokentest.CheckSource(t, mergePath)
 }
 
 func FuzzCount(f *testing.F) {
-	tokentest.Fuzz(f, qwen3.New(), tokentest.Qwen2(f, mergeFile(f)))
-}
-
-func mergeFile(tb testing.TB) string {
-	tb.Helper()
-	content, err := os.ReadFile("qwen3.merges")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(content)
+	merges := tokentest.ReadFile(f, mergePath)
+	tokentest.Fuzz(f, qwen3.New(), tokentest.Qwen2(f, string(merges)))
 }
