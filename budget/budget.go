@@ -49,6 +49,9 @@ type Budget struct {
 	// OutputTokens is the cap that must go to the provider with the request,
 	// so that the answer cannot outgrow the reserve.
 	OutputTokens int
+	// BufferTokens is the part of the reserve that was asked for against
+	// estimation error.
+	BufferTokens int
 }
 
 // New computes the budget of a window.
@@ -78,7 +81,7 @@ func New(windowTokens, maxOutputTokens int, s Settings) (Budget, error) {
 	if maxOutputTokens > 0 {
 		output = min(output, maxOutputTokens)
 	}
-	return Budget{WindowTokens: w, ReserveTokens: reserve, AvailableTokens: w - reserve, OutputTokens: output}, nil
+	return Budget{WindowTokens: w, ReserveTokens: reserve, AvailableTokens: w - reserve, OutputTokens: output, BufferTokens: s.BufferTokens}, nil
 }
 
 // WithMaxInput returns the budget of a provider that accepts at most

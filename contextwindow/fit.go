@@ -25,14 +25,15 @@ func (m *Manager) Fit(in Input) (*Fit, error) {
 	m.step++
 	f := &Fit{
 		Step: m.step, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget,
-		counted: m.view.Breakdown(), MandatoryTokens: m.view.MandatoryTokens(),
+		sample:           tokencount.Sample{Counted: m.view.Breakdown(), Generation: m.view.Generation(), Complete: in.Complete},
+		MandatoryTokens:  m.view.MandatoryTokens(),
 		RetainedMessages: m.view.RetainedMessages(), Ledger: m.view.TakeDelta(), LedgerHash: m.view.LedgerHash(),
-		InstructionsHash: hashMessages(in.Instructions), complete: in.Complete, generation: m.view.Generation(),
+		InstructionsHash: hashMessages(in.Instructions),
 	}
 	if f.Model == "" {
 		f.Model = m.capabilities.Model
 	}
-	f.Restructured = m.step > 1 && f.generation != generation
+	f.Restructured = m.step > 1 && f.sample.Generation != generation
 	m.weigh(f)
 	f.Visited = m.view.Visited() - visited
 	m.sent = f
@@ -61,8 +62,8 @@ func (m *Manager) derive(in Input) error {
 
 // weigh estimates the request and decides.
 func (m *Manager) weigh(f *Fit) {
-	f.CountedTokens = f.counted.Total()
-	f.Breakdown, f.Estimate = m.calibration(f.Model).Estimate(m.counter.Profile(), f.counted, f.complete)
+	f.CountedTokens = f.sample.Counted.Total()
+	f.Breakdown, f.Estimate = m.calibration(f.Model).Estimate(m.counter.Profile(), f.sample)
 	f.Verdict = f.Budget.Check(f.Estimate.Tokens, f.MandatoryTokens)
 	f.Action = Send
 	switch f.Verdict {
@@ -121,6 +122,12 @@ type Reconciliation struct {
 	EstimatedTokens, ReportedTokens int
 	// BandTokens was the half-width of the error band.
 	BandTokens int
+	// Suspicious: the report cannot be of the request that was sent; the
+	// server may have cut it in silence.
+	Suspicious bool
+	// Blocked: this model was undercounted beyond the buffer again and again
+	// and is kept from automatic compaction (F-EST-03).
+	Blocked bool
 }
 
 // UndercountTokens is how many tokens the estimate was short, zero when it
@@ -135,6 +142,8 @@ func (m *Manager) Reconcile(u message.Usage) (Reconciliation, error) {
 		return Reconciliation{}, fmt.Errorf("%w: no request waits for its usage; call Fit first", ErrInvalid)
 	}
 	m.sent = nil
-	m.calibration(f.Model).Observe(f.CountedTokens, u)
-	return Reconciliation{Step: f.Step, EstimatedTokens: f.Estimate.Tokens, ReportedTokens: u.InputTokens, BandTokens: f.Estimate.BandTokens}, nil
+	k := m.calibration(f.Model)
+	k.Observe(m.counter.Profile(), f.sample, u)
+	return Reconciliation{Step: f.Step, EstimatedTokens: f.Estimate.Tokens, ReportedTokens: u.InputTokens, BandTokens: f.Estimate.BandTokens,
+		Suspicious: k.Suspicious(), Blocked: k.Blocked(f.Budget.BufferTokens)}, nil
 }

@@ -184,7 +184,5 @@ type Fit struct {
 	// Visited is how many items were looked at for this Fit.
 	Visited int
 
-	complete   bool
-	generation int
-	counted    budget.Breakdown
+	sample tokencount.Sample
 }

@@ -3,7 +3,6 @@ package replay
 import (
 	"path/filepath"
 
-	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/sessionfile"
 	"github.com/forge-agent/forge/trace"
@@ -40,11 +39,7 @@ func markEvent(m sessionfile.Mark, request int) *trace.ContextMark {
 
 // emitFit traces a measurement: the budget, and what it led to.
 func (p *player) emitFit(f *contextwindow.Fit) error {
-	buffer := p.options.Budget.BufferTokens
-	if buffer == 0 {
-		buffer = budget.DefaultBufferTokens
-	}
-	if err := p.emit(trace.Budgeted(f, trace.Details{Adapter: "recorded", BufferTokens: buffer})); err != nil {
+	if err := p.emit(trace.Budgeted(f, trace.Details{Adapter: "recorded", BufferTokens: f.Budget.BufferTokens})); err != nil {
 		return err
 	}
 	if w := trace.Warning(f); w != nil {

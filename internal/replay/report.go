@@ -263,3 +263,7 @@ func instructionBytes(s *sessionfile.Session) int {
 	}
 	return n
 }
+
+// Errors returns the errors of all compared requests in percent of reported
+// input, ours and those of bytes/4, for pooling over files.
+func (r *Report) Errors() (own, bytes []float64) { return r.errorsPct, r.bytesPct }
