@@ -11,7 +11,7 @@ func (c *Counter) weigh(text string) float64 {
 	}
 	tokens := c.text.Count(text)
 	if c.weighted {
-		return c.ratio * max(0, c.profile.TextWeights.weigh(text, tokens))
+		return c.ratio * c.profile.TextWeights.weigh(text, tokens)
 	}
 	return c.ratio * float64(tokens)
 }
@@ -61,7 +61,7 @@ func (c *Counter) reasoning(b message.Reasoning) int {
 	if rule.BytesPerToken > 0 && len(b.Opaque) > 0 && (b.Text == "" || rule.Replaces) {
 		return rule.tokens(longestString(b.Opaque)) + round(c.profile.ReasoningTokens)
 	}
-	if b.Text == "" {
+	if b.Text == "" || c.profile.DropsReasoning {
 		return 0
 	}
 	return round(c.weigh(b.Text) + c.profile.ReasoningTokens)

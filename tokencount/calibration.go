@@ -2,44 +2,263 @@ package tokencount
 
 import (
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 )
 
+// Constants of the calibration. They were chosen on the sessions of the
+// corpus; `go run ./internal/fit -sessions` shows what they do there.
+const (
+	// ratioPriorTokens is how much evidence the profile's own ratio weighs.
+	ratioPriorTokens = 4000
+	// ratioMemoryTokens is how much of the latest growth the ratio remembers.
+	ratioMemoryTokens = 60000
+	// ratioClip bounds what one step may say: growth beyond it came from
+	// content that is not in the count.
+	ratioClip = 1.5
+	// growthFloorTokens is added to the growth before errors are compared, so
+	// that small steps do not look wildly wrong.
+	growthFloorTokens = 100
+	// priorScore is the error band of growth, as a share of it, before there
+	// are errors of its own to learn from.
+	priorScore = 0.35
+	// scoreMemory is how many errors the band remembers.
+	scoreMemory = 50
+	// bandMargin widens the largest remembered error.
+	bandMargin = 1.15
+	// blockWindow and blockCount: three undercounts beyond the buffer among
+	// the last ten block a model (resolution C15).
+	blockWindow, blockCount = 10, 3
+	// suspectShare and suspectTokens: usage that is below the estimate by
+	// more than both is suspicious.
+	suspectShare, suspectTokens = 0.35, 1000
+)
+
+// A Sample is a request as counted locally.
+type Sample struct {
+	// Counted is the request by category.
+	Counted budget.Breakdown
+	// Generation changes whenever the request is not the former one with more
+	// at the end: after a compaction, a projection, other instructions.
+	Generation int
+	// Complete says that Counted holds everything that the provider sees.
+	Complete bool
+}
+
 // A Calibration learns, from the usage that a provider reports, how far the
-// local count of one model is off, and corrects later estimates (F-EST-01,
-// F-EST-02). The zero value has learned nothing. It holds aggregates only.
+// local count of one model is off, and corrects later estimates (F-EST-01). It
+// takes the last reported usage for what was sent and estimates only what came
+// after. It holds numbers only, none of them about single messages (F-EST-02).
+//
+// The zero value has learned nothing. Its JSON form keeps what holds for other
+// conversations with the model: the ratio and the errors. A Calibration
+// belongs to one goroutine.
 type Calibration struct {
-	// unseenTokens is what the provider counts besides the content known
-	// here: system text and tools that a session file does not hold.
-	unseenTokens float64
-	// sentTokens is the local count of the last request with usage.
-	sentTokens int
-	// observed is how many usages were taken in.
-	observed int
+	learned learned
+	// anchor is the last request with usage.
+	anchor observation
+	// smallest is the smallest request with usage: what the provider counts
+	// besides known content shows best there.
+	smallest   observation
+	suspicious bool
 }
 
-// Estimate corrects a local count. raw is the breakdown of a request counted
-// locally; complete says that it holds everything the provider sees. The
-// returned breakdown sums to the estimate.
-func (k *Calibration) Estimate(p Profile, raw budget.Breakdown, complete bool) (budget.Breakdown, model.Estimate) {
-	unseen := int(math.Round(max(0, k.unseenTokens)))
-	if complete {
-		raw[budget.Framing] += unseen
-	} else {
-		raw[budget.Instructions] += unseen
+// learned is what is kept between conversations.
+type learned struct {
+	// ReportedTokens over CountedTokens is the ratio of growth.
+	ReportedTokens float64 `json:"reportedTokens"`
+	CountedTokens  float64 `json:"countedTokens"`
+	// Scores are the latest undercounts of growth as a share of it, newest
+	// last.
+	Scores []float64 `json:"scores,omitempty"`
+	// Undercounts are the latest undercounts in tokens, newest last.
+	Undercounts []int `json:"undercounts,omitempty"`
+	// Observed is how many usages were taken in.
+	Observed int `json:"observed"`
+}
+
+type observation struct {
+	known      bool
+	generation int
+	counted    int
+	reported   int
+}
+
+// Ratio returns how many reported tokens a counted one is worth.
+func (k *Calibration) Ratio() float64 {
+	return (k.learned.ReportedTokens + ratioPriorTokens) / (k.learned.CountedTokens + ratioPriorTokens)
+}
+
+// Observed returns how many usages were taken in.
+func (k *Calibration) Observed() int { return k.learned.Observed }
+
+// Estimate corrects the local count of a request. The returned breakdown has
+// no negative part and sums to the estimate. What the provider counts besides
+// the known content is shown as instructions when the sample is not complete,
+// and as framing when it is.
+func (k *Calibration) Estimate(p Profile, s Sample) (budget.Breakdown, model.Estimate) {
+	e := k.expect(p, s)
+	unseen := budget.Framing
+	if !s.Complete {
+		unseen = budget.Instructions
 	}
-	return raw, p.Estimate(raw.Total())
+	out := apportion(s.Counted, e.tokens-e.unseen)
+	out[unseen] += e.unseen
+	estimate := p.Estimate(e.tokens)
+	estimate.BandTokens = e.band
+	return out, estimate
 }
 
-// Observe takes in the usage of a request whose local count was rawTokens.
-func (k *Calibration) Observe(rawTokens int, u message.Usage) {
+// expectation is an estimate before it is laid out by category.
+type expectation struct {
+	tokens int
+	// unseen is the part of tokens that is not in the count; never negative.
+	unseen int
+	band   int
+	// scale is what an error is compared with, zero when the estimate is not
+	// one of growth.
+	scale float64
+}
+
+func (k *Calibration) expect(p Profile, s Sample) expectation {
+	counted := s.Counted.Total()
+	base, grown := k.anchor, true
+	if !base.known || base.generation != s.Generation || counted < base.counted {
+		base, grown = k.smallest, false
+	}
+	if !base.known {
+		e := p.Estimate(counted)
+		return expectation{tokens: e.Tokens, band: e.BandTokens}
+	}
+	ratio := k.Ratio()
+	tokens := max(0, round(float64(base.reported)+ratio*float64(counted-base.counted)))
+	e := expectation{tokens: tokens, unseen: min(tokens, round(float64(base.reported)-ratio*float64(base.counted)))}
+	distance := math.Abs(ratio * float64(counted-base.counted))
+	if grown {
+		e.scale = distance + growthFloorTokens
+		e.band = int(math.Ceil(k.score() * e.scale))
+		return e
+	}
+	// Everything since the smallest request may be off by the profile's band,
+	// and so may the part that took its place.
+	e.band = p.BandTokens + int(math.Ceil(max(p.BandFraction, k.score()/4)*(distance+min(float64(counted), float64(base.counted))/2)))
+	return e
+}
+
+// score is the half-width of the band of growth, as a share of it.
+func (k *Calibration) score() float64 {
+	own := 0.0
+	if n := len(k.learned.Scores); n > 0 {
+		own = bandMargin * slices.Max(k.learned.Scores)
+	}
+	// The prior fades as own errors come in.
+	weight := max(0, 1-float64(len(k.learned.Scores))/scoreMemory)
+	return max(own, priorScore*(1+weight)/2)
+}
+
+// Observe takes in the usage of the request that s counted. Call it with the
+// sample and the profile that the estimate was made from.
+func (k *Calibration) Observe(p Profile, s Sample, u message.Usage) {
 	if u.InputTokens <= 0 {
 		return
 	}
-	k.unseenTokens = float64(u.InputTokens - rawTokens)
-	k.sentTokens = rawTokens
-	k.observed++
+	e := k.expect(p, s)
+	counted := s.Counted.Total()
+	short := e.tokens - u.InputTokens
+	k.suspicious = (s.Complete || k.anchor.known) && float64(short) > max(suspectTokens, suspectShare*float64(e.tokens))
+	if k.suspicious {
+		return // nothing to learn from usage that cannot be of this request
+	}
+	k.learned.Observed++
+	if k.anchor.known || s.Complete {
+		k.learned.Undercounts = keep(append(k.learned.Undercounts, max(0, -short)), blockWindow)
+	}
+	if e.scale > 0 {
+		k.learned.Scores = keep(append(k.learned.Scores, max(0, -float64(short))/e.scale), scoreMemory)
+		k.learnRatio(float64(counted-k.anchor.counted), float64(u.InputTokens-k.anchor.reported))
+	}
+	now := observation{known: true, generation: s.Generation, counted: counted, reported: u.InputTokens}
+	k.anchor = now
+	if !k.smallest.known || counted < k.smallest.counted {
+		k.smallest = now
+	}
+}
+
+// learnRatio takes in one step of growth.
+func (k *Calibration) learnRatio(counted, reported float64) {
+	if counted <= 0 {
+		return
+	}
+	expected := k.Ratio() * counted
+	reported = min(max(reported, expected/ratioClip), expected*ratioClip)
+	k.learned.CountedTokens += counted
+	k.learned.ReportedTokens += reported
+	if k.learned.CountedTokens > ratioMemoryTokens {
+		f := ratioMemoryTokens / k.learned.CountedTokens
+		k.learned.CountedTokens *= f
+		k.learned.ReportedTokens *= f
+	}
+}
+
+func keep[T any](xs []T, n int) []T {
+	if len(xs) > n {
+		return append(xs[:0:0], xs[len(xs)-n:]...)
+	}
+	return xs
+}
+
+// Blocked reports whether the model is kept from automatic compaction: at
+// least three of its last ten estimates were below the usage by more than the
+// buffer (F-EST-03, resolution C15).
+func (k *Calibration) Blocked(bufferTokens int) bool {
+	n := 0
+	for _, u := range k.learned.Undercounts {
+		if u > bufferTokens {
+			n++
+		}
+	}
+	return n >= blockCount
+}
+
+// Suspicious reports whether the usage observed last cannot be of the request
+// that was sent: more than a third (and 1,000 tokens) below the estimate. That
+// is how a server looks that cuts the request in silence, or a proxy that
+// leaves cached tokens out. Nothing is learned from such usage.
+func (k *Calibration) Suspicious() bool { return k.suspicious }
+
+// apportion scales a breakdown so that it sums to total, each part rounded
+// down and the rest given to the parts with the largest remainders.
+func apportion(b budget.Breakdown, total int) budget.Breakdown {
+	var out budget.Breakdown
+	for i, n := range b {
+		b[i] = max(0, n)
+	}
+	sum := b.Total()
+	if sum == total || sum == 0 {
+		b[budget.Framing] += total - sum
+		return b
+	}
+	var rest [budget.CategoryCount]int
+	left := total
+	for i, n := range b {
+		high, low := bits.Mul64(uint64(n), uint64(total))
+		quotient, remainder := bits.Div64(high, low, uint64(sum)) // n ≤ sum, so it cannot overflow
+		out[i], rest[i] = int(quotient), int(remainder)
+		left -= out[i]
+	}
+	for ; left > 0; left-- {
+		best := 0
+		for i := range rest {
+			if rest[i] > rest[best] {
+				best = i
+			}
+		}
+		out[best]++
+		rest[best] = -1
+	}
+	return out
 }

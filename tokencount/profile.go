@@ -43,6 +43,9 @@ type Profile struct {
 	ToolCallTokens, ToolResultTokens, ArgumentTokens, ParallelTokens, ReasoningTokens float64
 	// Arguments is how the model reads the arguments of a call.
 	Arguments ArgumentsForm
+	// DropsReasoning says that the provider leaves visible reasoning of
+	// earlier replies out when it comes back.
+	DropsReasoning bool
 
 	// ToolsTokens is added once when any tool is advertised, ToolTokens for
 	// each tool, PropertyTokens for each named property of its schema, nested

@@ -12,8 +12,6 @@ const (
 	FeatureTokens Feature = iota
 	// FeatureWords: runs of ASCII letters.
 	FeatureWords
-	// FeatureLetters: ASCII letters.
-	FeatureLetters
 	// FeatureCamel: upper-case letters right after a lower-case one.
 	FeatureCamel
 	// FeatureDigits: ASCII digits.
@@ -116,6 +114,10 @@ func (p *pairs) ending(c byteClass) float64 {
 	return float64(total)
 }
 
+// leastShare bounds the weighted count from below, as a share of the tokens in
+// the vocabulary: no text is so odd that it may count as less.
+const leastShare = 0.6
+
 // weigh returns the weighted count of a text that has this many tokens.
 func (w *TextWeights) weigh(text string, tokens int) float64 {
 	var p pairs
@@ -123,9 +125,8 @@ func (w *TextWeights) weigh(text string, tokens int) float64 {
 	lower, upper := p.ending(classLower), p.ending(classUpper)
 	inside := float64(p[classLower][classLower] + p[classLower][classUpper] + p[classUpper][classLower] + p[classUpper][classUpper])
 	punctuation := p.ending(classPunctuation)
-	return w[FeatureTokens]*float64(tokens) +
+	n := w[FeatureTokens]*float64(tokens) +
 		w[FeatureWords]*(lower+upper-inside) +
-		w[FeatureLetters]*(lower+upper) +
 		w[FeatureCamel]*float64(p[classLower][classUpper]) +
 		w[FeatureDigits]*p.ending(classDigit) +
 		w[FeaturePunctuation]*punctuation +
@@ -134,4 +135,5 @@ func (w *TextWeights) weigh(text string, tokens int) float64 {
 		w[FeatureIndent]*float64(p[classSpace][classSpace]+p[classNewline][classSpace]) +
 		w[FeatureCJK]*p.ending(classCJK) +
 		w[FeatureOther]*p.ending(classOther)
+	return max(n, leastShare*float64(tokens))
 }
