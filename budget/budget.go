@@ -81,7 +81,7 @@ func New(windowTokens, maxOutputTokens int, s Settings) (Budget, error) {
 	if maxOutputTokens > 0 {
 		output = min(output, maxOutputTokens)
 	}
-	return Budget{WindowTokens: w, ReserveTokens: reserve, AvailableTokens: w - reserve, OutputTokens: output, BufferTokens: s.BufferTokens}, nil
+	return Budget{WindowTokens: w, ReserveTokens: reserve, AvailableTokens: w - reserve, OutputTokens: output, BufferTokens: min(s.BufferTokens, reserve)}, nil
 }
 
 // WithMaxInput returns the budget of a provider that accepts at most

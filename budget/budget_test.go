@@ -62,10 +62,19 @@ func TestReserve(t *testing.T) {
 		{"settings as large as an int", 200_000, 0, budget.Settings{ReservedOutputTokens: math.MaxInt, BufferTokens: math.MaxInt}, budget.Budget{WindowTokens: 200_000, ReserveTokens: 100_000, AvailableTokens: 100_000, OutputTokens: 100_000}},
 	} {
 		got := newBudget(t, test.window, test.maxOutput, test.settings)
+		test.want.BufferTokens = min(or(test.settings.BufferTokens, budget.DefaultBufferTokens), test.want.ReserveTokens)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s:\n%s", test.what, diff)
 		}
 	}
+}
+
+// or returns the setting, or the default when it is zero.
+func or(setting, standard int) int {
+	if setting == 0 {
+		return standard
+	}
+	return setting
 }
 
 func TestImpossibleBudgetsAreRefused(t *testing.T) {
