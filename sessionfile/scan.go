@@ -194,7 +194,7 @@ func scanString(buf []byte, i int) (int, verdict) {
 			return i + 1, whole
 		case '\\':
 			if i+1 == len(buf) {
-				return i, open
+				return i + 1, open
 			}
 			switch buf[i+1] {
 			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -202,7 +202,7 @@ func scanString(buf []byte, i int) (int, verdict) {
 			case 'u':
 				for k := i + 2; k < i+6; k++ {
 					if k >= len(buf) {
-						return i, open
+						return k, open
 					}
 					if !isHex(buf[k]) {
 						return i, broken

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,15 +163,29 @@ func CutLines(t *testing.T, data []byte, formats []sessionfile.Format) {
 	}
 }
 
-// CutDocument cuts a document after every byte: the messages are the first
-// ones of the whole document, never fewer than with an earlier cut.
+// CutDocument cuts a document after every byte: what the messages say is what
+// the first ones of the whole document say, never fewer than with an earlier
+// cut. Only the last one, in which the cut is, may differ.
 func CutDocument(t *testing.T, data []byte, formats []sessionfile.Format) {
 	t.Helper()
-	want := texts(data, formats)
-	longest := 0
+	said := func(data []byte) (out []string) {
+		s, err := sessionfile.Read("in", data, formats, nil)
+		if err != nil {
+			return nil
+		}
+		for _, m := range s.Transcript.All() {
+			var text strings.Builder
+			for _, block := range m.Blocks {
+				renderBlock(&text, "", block)
+			}
+			out = append(out, string(m.Role)+" "+text.String())
+		}
+		return out
+	}
+	want, longest := said(data), 0
 	for cut := range len(data) + 1 {
-		got := texts(data[:cut], formats)
-		if !strings.HasPrefix(want, got) {
+		got := said(data[:cut])
+		if whole := max(len(got)-1, 0); len(got) > len(want) || !slices.Equal(got[:whole], want[:whole]) {
 			t.Fatalf("cut at byte %d:\n%s", cut, cmp.Diff(want, got))
 		}
 		if len(got) < longest {

@@ -152,7 +152,7 @@ func (c *conversation) message(v sessionfile.Value) {
 
 // observed reports whether a user message is the output of a command.
 func (c *conversation) observed(x extras, text string) bool {
-	return x.observation || c.observes && c.replied ||
+	return c.replied && (x.observation || c.observes) ||
 		c.replied && strings.HasPrefix(text, "<returncode>")
 }
 
