@@ -32,7 +32,11 @@ func (r *reader) responsesInput(v sessionfile.Value) {
 		if role != message.RoleAssistant {
 			flush()
 			if role != "" {
-				r.append(e.Line, message.Message{Role: role, Blocks: blocks})
+				m := message.Message{Role: role, Blocks: blocks}
+				if len(blocks) == 1 && blocks[0].Kind() == message.KindOpaque {
+					m.Origin = message.OriginInjected // a tool or the provider made it
+				}
+				r.append(e.Line, m)
 			}
 			continue
 		}
