@@ -49,6 +49,8 @@ type Report struct {
 	// CachedInputTokens is the part that the provider read from its cache,
 	// null when the file has no real usage.
 	CachedInputTokens *int `json:"cachedInputTokens"`
+	// UsageRequests is how many requests have real usage.
+	UsageRequests int `json:"usageRequests"`
 	// CostUSD is what the requests with real usage cost at list prices, null
 	// when a price is unknown or the file has no real usage.
 	CostUSD *float64 `json:"costUSD"`
@@ -74,7 +76,6 @@ type Report struct {
 	growthBytes  []float64
 	cached       int
 	output       int
-	usages       int
 	cost         float64
 	costUnknown  bool
 	withinBand   int
@@ -159,13 +160,13 @@ func (r *Report) add(st step) {
 		r.TotalInputTokens += tokens
 	} else {
 		r.TotalInputTokens += st.usage.InputTokens
-		r.usages++
+		r.UsageRequests++
 		r.cached += st.usage.CachedInputTokens
 		r.output += st.usage.OutputTokens
 	}
 	if st.costUSD != nil {
 		r.cost += *st.costUSD
-	} else if st.request.Failed == "" {
+	} else if st.reconciliation != nil {
 		r.costUnknown = true
 	}
 	if st.compared {
@@ -191,10 +192,10 @@ func (r *Report) compare(st step) {
 }
 
 func (r *Report) finish(complete bool) {
-	if r.usages > 0 {
+	if r.UsageRequests > 0 {
 		r.CachedInputTokens = &r.cached
 	}
-	if r.usages > 0 && !r.costUnknown {
+	if r.UsageRequests > 0 && !r.costUnknown {
 		r.CostUSD = &r.cost
 	}
 	e := &r.Estimate

@@ -1,0 +1,40 @@
+// Command forge shows, budgets and audits the context window of coding agents.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
+
+	"github.com/forge-agent/forge/internal/cli"
+)
+
+// version is set when a release is built.
+var version = "development"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx))
+}
+
+func run(ctx context.Context) int {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // everything works without one, but the user's models.json
+	}
+	width := 100
+	if w, _, err := term.GetSize(os.Stdout.Fd()); err == nil && w > 0 {
+		width = w
+	}
+	out := colorprofile.NewWriter(os.Stdout, os.Environ())
+	color := out.Profile >= colorprofile.ANSI
+	return cli.Main(ctx, cli.Env{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, HomeDir: home,
+		Color: color, Dark: color && lipgloss.HasDarkBackground(os.Stdin, os.Stdout), WidthColumns: width, Version: version,
+	})
+}

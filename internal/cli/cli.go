@@ -1,0 +1,108 @@
+// Package cli is the command line: flags, output and exit codes. It holds no
+// context logic; each command calls one package and shows what it says.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"charm.land/fang/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/sessionfile"
+)
+
+// Exit codes of the program.
+const (
+	ExitOK    = 0 // done
+	ExitFault = 1 // something went wrong that is not the caller's
+	ExitUsage = 2 // bad flags, or a file that cannot be used
+	ExitStop  = 130
+)
+
+// Env is what the program takes from outside.
+type Env struct {
+	// Args are the arguments without the program's name.
+	Args []string
+	// Stdin, Stdout and Stderr are the streams.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Getenv looks an environment variable up.
+	Getenv func(string) string
+	// HomeDir is the user's home directory, empty when there is none.
+	HomeDir string
+	// Color says whether output may hold colours, WidthColumns how wide a
+	// line may be.
+	Color        bool
+	Dark         bool // the background is dark
+	WidthColumns int
+	// Version is the program's version.
+	Version string
+}
+
+// errUsage marks faults of the caller.
+var errUsage = errors.New("usage")
+
+// usageError is a fault of the caller: exit code 2.
+type usageError struct{ error }
+
+func (usageError) Is(target error) bool { return target == errUsage }
+func (e usageError) Unwrap() error      { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Main runs the program and returns its exit code.
+func Main(ctx context.Context, env Env) int {
+	root := newRoot(&env)
+	root.SetArgs(env.Args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := fang.Execute(ctx, root, fang.WithVersion(env.Version), fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}))
+	if err == nil {
+		return ExitOK
+	}
+	fmt.Fprintf(env.Stderr, "forge: %s\n", oneLine(err))
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var file *sessionfile.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return ExitStop
+	case errors.Is(err, errUsage), errors.As(err, &file), errors.Is(err, budget.ErrInvalid), errors.Is(err, contextwindow.ErrInvalid),
+		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return ExitUsage
+	}
+	if strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "accepts ") || strings.HasPrefix(err.Error(), "requires ") {
+		return ExitUsage // cobra's own, which have no type
+	}
+	return ExitFault
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func newRoot(env *Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "forge",
+		Short: "See, budget and audit the context window of coding agents",
+		Long: "Forge shows what fills the context window of a coding agent, request by request, " +
+			"and proves it against what the provider reported. It reads session files of Claude Code, Codex, pi, " +
+			"OpenCode, Gemini CLI and plain message arrays, and needs no key and no network.",
+		Example: `  forge replay session.jsonl                # the budget before every request
+  forge context session.jsonl               # what is in the window at the end
+  forge inspect session.jsonl --html out.html
+  forge count notes.md --model gpt-5
+  forge models show claude-sonnet-4-5`,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newModels(env))
+	return root
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forge-agent/forge/model/catalog"
+)
+
+// loadCatalog returns the catalog with the user's models.json on top, if
+// there is one.
+func loadCatalog(env *Env) (*catalog.Catalog, error) {
+	home := env.Getenv("FORGE_HOME")
+	if home == "" {
+		if env.HomeDir == "" {
+			return catalog.Default(), nil
+		}
+		home = filepath.Join(env.HomeDir, ".forge")
+	}
+	path := filepath.Join(home, "models.json")
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return catalog.Default(), nil
+	}
+	if err != nil {
+		return nil, usagef("read model overrides: %w", err)
+	}
+	c, err := catalog.Load(data)
+	if err != nil {
+		return nil, usagef("read model overrides %q: %w", path, err)
+	}
+	return c, nil
+}
+
+func newModels(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "Show windows, prices and cache rules, each with its source",
+		Long: "Show what Forge knows about models. Every value has a source and a date; what nobody stated is unknown. " +
+			"Put a models.json into FORGE_HOME (default ~/.forge) to add models or to overrule values.",
+	}
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list [WORD]", Short: "List the known models, or those with WORD in their name", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return listModels(env, strings.Join(args, ""), asJSON) },
+	}
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show everything known about one model", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return showModel(env, args[0], asJSON) },
+	}
+	for _, c := range []*cobra.Command{list, show} {
+		c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	}
+	cmd.AddCommand(list, show)
+	return cmd
+}
+
+// modelJSON is the JSON form of a model.
+type modelJSON struct {
+	ID       string              `json:"id"`
+	Provider string              `json:"provider"`
+	Family   catalog.Family      `json:"family"`
+	Match    string              `json:"match,omitempty"`
+	Aliases  []string            `json:"aliases,omitempty"`
+	Facts    map[string]factJSON `json:"facts"`
+}
+
+type factJSON struct {
+	Value  any    `json:"value"`
+	Source string `json:"source"`
+	Date   string `json:"date,omitempty"`
+	Origin string `json:"origin"`
+}
+
+func toJSON(m catalog.Model) modelJSON {
+	out := modelJSON{ID: m.ID, Provider: m.Provider, Family: m.Family, Aliases: m.Aliases, Facts: map[string]factJSON{}}
+	for f := range m.Facts() {
+		if !f.Known {
+			continue
+		}
+		var value any = f.Text
+		if n := json.Number(f.Text); isNumber(n) {
+			value = n
+		}
+		out.Facts[f.Name] = factJSON{Value: value, Source: f.From.Source, Date: f.From.Date, Origin: string(f.From.Origin)}
+	}
+	return out
+}
+
+func isNumber(n json.Number) bool { _, err := n.Float64(); return err == nil }
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func listModels(env *Env, word string, asJSON bool) error {
+	c, err := loadCatalog(env)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(env.Stdout, 2, 8, 2, ' ', 0)
+	if !asJSON {
+		fmt.Fprintln(w, "model\tprovider\twindow\toutput\tinput $/M\tcached\toutput $/M\tvocabulary")
+	}
+	found := false
+	for m := range c.All() {
+		if word != "" && !strings.Contains(m.ID, strings.ToLower(word)) {
+			continue
+		}
+		found = true
+		if asJSON {
+			if err := writeJSON(env.Stdout, toJSON(m)); err != nil {
+				return err
+			}
+			continue
+		}
+		facts := map[string]string{}
+		for f := range m.Facts() {
+			facts[f.Name] = f.Text
+			if !f.Known {
+				facts[f.Name] = "?"
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.Provider, facts["windowTokens"], facts["maxOutputTokens"],
+			facts["prices.inputUSDPerMillion"], facts["prices.cachedInputUSDPerMillion"], facts["prices.outputUSDPerMillion"], facts["vocabulary"])
+	}
+	if !found {
+		return usagef("no model has %q in its name; \"forge models list\" shows all", word)
+	}
+	return w.Flush()
+}
+
+func showModel(env *Env, id string, asJSON bool) error {
+	c, err := loadCatalog(env)
+	if err != nil {
+		return err
+	}
+	m, match := c.Resolve(id)
+	if match == catalog.MatchNone {
+		m = catalog.Fallback(id)
+	}
+	if asJSON {
+		out := toJSON(m)
+		out.Match = string(match)
+		return writeJSON(env.Stdout, out)
+	}
+	fmt.Fprintf(env.Stdout, "%s", m.ID)
+	if m.Provider != "" {
+		fmt.Fprintf(env.Stdout, " by %s", m.Provider)
+	}
+	fmt.Fprintln(env.Stdout)
+	if match == catalog.MatchNone {
+		fmt.Fprintf(env.Stdout, "Not in the catalog: counted conservatively, in a small window. State its values in models.json.\n")
+	}
+	w := tabwriter.NewWriter(env.Stdout, 2, 8, 2, ' ', 0)
+	for f := range m.Facts() {
+		text, source := "unknown", ""
+		if f.Known {
+			text, source = f.Text, f.From.Source
+			if f.From.Date != "" {
+				source += ", " + f.From.Date
+			}
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, text, source)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/internal/inspect"
+	"github.com/forge-agent/forge/internal/replay"
+	"github.com/forge-agent/forge/internal/vocabulary"
+	"github.com/forge-agent/forge/sessionfile"
+	"github.com/forge-agent/forge/sessionfile/formats"
+	"github.com/forge-agent/forge/trace"
+)
+
+// replayFlags are the flags of the commands that play a session back.
+type replayFlags struct {
+	model  string
+	window int
+	mode   string
+}
+
+func (f *replayFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.model, "model", "", "count for this model (default: the one the file names)")
+	cmd.Flags().IntVar(&f.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
+	cmd.Flags().StringVar(&f.mode, "mode", string(contextwindow.Warn), "off or warn: what is done about a request over budget")
+}
+
+// options checks the flags.
+func (f *replayFlags) options(cmd *cobra.Command, env *Env) (replay.Options, error) {
+	if cmd.Flags().Changed("window") && f.window <= 0 {
+		return replay.Options{}, usagef("--window is %d; give a positive number of tokens", f.window)
+	}
+	c, err := loadCatalog(env)
+	if err != nil {
+		return replay.Options{}, err
+	}
+	return replay.Options{Model: f.model, WindowTokens: f.window, Mode: contextwindow.Mode(f.mode), Catalog: c,
+		Counter: vocabulary.Counter, Forge: env.Version}, nil
+}
+
+func newReplay(env *Env) *cobra.Command {
+	var flags replayFlags
+	var asJSON bool
+	var traceDir string
+	cmd := &cobra.Command{
+		Use:   "replay FILE...",
+		Short: "Play sessions back: the budget before every request the agent made",
+		Long: "Play session files of coding agents back through the gate that a live run uses, and show what filled the window " +
+			"before each request, how full it was, and how far the estimate is from what the provider reported. " +
+			"The view that is counted is the one the agent really sent: its own compactions and cleared tool output are applied. " +
+			"Nothing is sent anywhere, and no file is changed.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o, err := flags.options(c, env)
+			if err != nil {
+				return err
+			}
+			return replayFiles(c, env, args, o, asJSON, traceDir)
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a file")
+	cmd.Flags().StringVar(&traceDir, "trace", "", "write a trace of each replay into this folder")
+	return cmd
+}
+
+// replayFiles plays each file; one that cannot be read does not stop the
+// others.
+func replayFiles(c *cobra.Command, env *Env, files []string, o replay.Options, asJSON bool, traceDir string) error {
+	var failed error
+	for i, file := range files {
+		err := replayFile(c, env, file, o, asJSON, traceDir, i > 0)
+		if err == nil {
+			continue
+		}
+		if len(files) == 1 || c.Context().Err() != nil {
+			return err
+		}
+		fmt.Fprintf(env.Stderr, "forge: %s\n", oneLine(err))
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return usagef("%d of %d files could not be replayed", countErrors(failed), len(files))
+	}
+	return nil
+}
+
+func countErrors(err error) int {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		n := 0
+		for _, e := range joined.Unwrap() {
+			n += countErrors(e)
+		}
+		return n
+	}
+	return 1
+}
+
+func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSON bool, traceDir string, more bool) error {
+	s, err := sessionfile.Open(file, formats.All(), nil)
+	if err != nil {
+		return err
+	}
+	var list *trace.List
+	if !asJSON {
+		list = &trace.List{}
+		o.Trace = list
+	}
+	if traceDir != "" {
+		w, closeTrace, err := createTrace(traceDir, file)
+		if err != nil {
+			return err
+		}
+		defer closeTrace()
+		o.Trace = sinks{w, o.Trace}
+	}
+	report, err := replay.Run(c.Context(), file, s, o)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(env.Stdout, report)
+	}
+	if more {
+		fmt.Fprintln(env.Stdout)
+	}
+	if report.Requests == 0 {
+		fmt.Fprintf(env.Stdout, "%s: %s, %d messages, no model request; \"forge context\" shows what is in it\n", file, report.Format, report.Messages)
+		return writeLosses(env.Stdout, report.Losses)
+	}
+	run, err := inspect.Load(list.All())
+	if err != nil {
+		return err
+	}
+	if err := run.WriteText(env.Stdout, style(env), inspect.TextOptions{}); err != nil {
+		return err
+	}
+	return writeLosses(env.Stdout, report.Losses)
+}
+
+// sinks hands each event to several sinks; nil ones are left out.
+type sinks []trace.Sink
+
+func (s sinks) Emit(p trace.Payload) error {
+	for _, sink := range s {
+		if sink == nil {
+			continue
+		}
+		if err := sink.Emit(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createTrace makes a trace file for a session file in dir.
+func createTrace(dir, file string) (trace.Sink, func(), error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, usagef("create trace folder: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, usagef("open trace folder: %w", err)
+	}
+	defer root.Close()
+	w, closer, err := trace.Create(root, filepath.Base(file)+".trace.jsonl", time.Now)
+	if err != nil {
+		return nil, nil, usagef("%w; remove it or choose another folder", err)
+	}
+	return w, func() { closer.Close() }, nil
+}
