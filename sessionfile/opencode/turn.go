@@ -23,32 +23,10 @@ type compaction struct {
 	done     bool
 }
 
-// user adds a message of the person. Parts that the agent put beside the
-// person's words become injected messages of their own.
+// user adds a message of the person. What the agent put beside the person's
+// words becomes an injected message after it, so that a turn stays one.
 func (x *importer) user(line int, h header, parts []part) {
-	var blocks []message.Block
-	injected, n := false, 0
-	flush := func() {
-		if len(blocks) == 0 {
-			return
-		}
-		m := message.Message{ID: h.ID, Role: message.RoleUser, Blocks: blocks, Time: moment(h.Time.Created)}
-		if n++; n > 1 {
-			m.ID = fmt.Sprintf("%s/%d", h.ID, n)
-		}
-		if injected {
-			m.Origin = message.OriginInjected
-		}
-		x.b.Append(line, m)
-		blocks = nil
-	}
-	add := func(block message.Block, synthetic bool) {
-		if synthetic != injected {
-			flush()
-			injected = synthetic
-		}
-		blocks = append(blocks, block)
-	}
+	var said, injected []message.Block
 	asked := false
 	for _, p := range parts {
 		switch {
@@ -61,15 +39,24 @@ func (x *importer) user(line int, h header, parts []part) {
 			}
 			x.compactions[h.ID], asked = c, true
 		case p.Type == "subtask":
-			add(message.Text{Text: "(A task that the user started:) " + p.Prompt}, true)
+			injected = append(injected, message.Text{Text: "(A task that the user started:) " + p.Prompt})
 		default:
-			if block := x.block(p, h.ProviderID); block != nil {
-				add(block, p.Synthetic)
+			if block := x.block(p, h.ProviderID); block == nil {
+				continue
+			} else if p.Synthetic {
+				injected = append(injected, block)
+			} else {
+				said = append(said, block)
 			}
 		}
 	}
-	if flush(); n == 0 && !asked {
-		x.b.Lose(line, "user message without content")
+	m := message.Message{ID: h.ID, Role: message.RoleUser, Blocks: said, Time: moment(h.Time.Created)}
+	if len(said) > 0 || len(injected) == 0 && !asked {
+		x.b.Append(line, m)
+		m.ID += "/injected"
+	}
+	if m.Blocks, m.Origin = injected, message.OriginInjected; len(injected) > 0 {
+		x.b.Append(line, m)
 	}
 }
 
