@@ -149,8 +149,9 @@ func (c *Counter) mergeAtSeams(piece string) int {
 	return count + c.countPart(piece[start:])
 }
 
+// countPart counts a part of a piece, which has no more seams.
 func (c *Counter) countPart(part string) int {
-	if len(part) <= cachedBytes {
+	if len(part) <= wordBytes {
 		return c.countPiece(part)
 	}
 	return c.mergeWhole(part)
