@@ -46,7 +46,9 @@ func (w *writer) record(r *record) {
 		w.b.Losef(r.line, "a notice of the kind %q, which only the person sees", r.kind)
 		return
 	}
-	w.context = append(w.context, r)
+	if !onlyResults(r) {
+		w.context = append(w.context, r)
+	}
 	if _, known := w.starts[r.id]; !known {
 		w.starts[r.id], w.places[r.id] = w.b.Len(), r
 	}
@@ -123,10 +125,20 @@ func injected(text string) bool {
 	return strings.HasPrefix(text, "<session_context>") || text == "System: Please continue." || text == "Please continue."
 }
 
+// onlyResults reports whether a record is the function responses to calls.
+// New lists have them; elsewhere they stand in the records of the calls.
+func onlyResults(r *record) bool {
+	return len(r.content) > 0 && !slices.ContainsFunc(r.content, func(block message.Block) bool {
+		return block.Kind() != message.KindToolResult
+	})
+}
+
 // edit reads a new list of messages that took the place of the old one:
 // results that were cleared, a compaction, or messages that were added.
 func (w *writer) edit(e edit) {
-	e.records = slices.DeleteFunc(e.records, func(r *record) bool { return r.kind != "user" && r.kind != "gemini" })
+	e.records = slices.DeleteFunc(e.records, func(r *record) bool {
+		return r.kind != "user" && r.kind != "gemini" || onlyResults(r)
+	})
 	same := func(a, b *record) bool { return a.id == b.id && a.id != "" }
 	old := w.context
 	kept := 0
