@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/tokencount"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// seed is a planted rule.
+type seed struct {
+	family, language, text string
+	messageID              string
+	keys                   []string
+	// replaced is the message of the statement that a correction replaces.
+	replaced string
+	// position is where in the range it stands, 0 to 1.
+	position float64
+}
+
+// planted is a range with rules planted in it.
+type planted struct {
+	transcript    *transcript.Transcript
+	seeds         []seed
+	rangeTokens   int
+	seedTokens    int
+	chatterTokens int
+	userTokens    int
+}
+
+// insertion is a message, or a call with its result, to be put between two
+// messages of a base.
+type insertion struct {
+	at       int
+	messages []message.Message
+	seed     int // index of the seed, or -1
+}
+
+// plant builds a range of at least minTokens out of sessions, in an order of
+// its own, and plants rules in it, chatter that weighs small times the
+// checkpoint, and look-alikes.
+func plant(r *rand.Rand, sessions [][]message.Message, w wording, counter *tokencount.Counter, minTokens, small int) (*planted, error) {
+	base, baseTokens := concatenate(r, sessions, counter, minTokens)
+	target := baseTokens / 50
+	p := &planted{}
+	places := quietPlaces(base)
+	var in []insertion
+	add := func(at int, seedIndex int, ms ...message.Message) {
+		in = append(in, insertion{at, ms, seedIndex})
+	}
+	number := 0
+	user := func(text string) message.Message {
+		number++
+		return message.Message{ID: fmt.Sprintf("planted-%d", number), Role: message.RoleUser, Blocks: []message.Block{message.Text{Text: text}}}
+	}
+	for p.seedTokens < target*28/100 {
+		ph := pick(r, w.phrases)
+		s := seed{family: ph.family, language: ph.language}
+		at := pick(r, places)
+		var rule string
+		if len(ph.texts) == 2 {
+			first, second, keys := fillPair(r, ph.texts)
+			m := user(dress(r, w, first))
+			add(at, -1, m)
+			p.seedTokens += counter.Text(first)
+			s.replaced, rule, s.keys = m.ID, second, keys
+			later := places[slices.Index(places, at)+1:]
+			if len(later) == 0 {
+				continue
+			}
+			at = pick(r, later)
+		} else {
+			rule, s.keys = fill(r, ph.texts[0])
+		}
+		m := user(dress(r, w, rule))
+		s.text, s.messageID, s.position = rule, m.ID, float64(at)/float64(len(base))
+		p.seedTokens += counter.Text(rule)
+		add(at, len(p.seeds), m)
+		p.seeds = append(p.seeds, s)
+	}
+	for p.chatterTokens < small*target {
+		text, _ := fill(r, pick(r, w.chatter).text)
+		p.chatterTokens += counter.Text(text)
+		add(pick(r, places), -1, user(text))
+	}
+	for i := range 12 {
+		id := fmt.Sprintf("decoy-%d", i)
+		add(pick(r, places), -1,
+			message.Message{ID: id + "-call", Role: message.RoleAssistant, Blocks: []message.Block{
+				message.ToolCall{ID: id, Name: "Read", Arguments: fmt.Sprintf(`{"file_path":%q}`, pathName(r))}}},
+			message.Message{ID: id + "-result", Role: message.RoleTool, Blocks: []message.Block{
+				message.ToolResult{CallID: id, Content: []message.Block{message.Text{Text: lookAlike(r, w)}}}}})
+	}
+	return p, p.assemble(base, in, counter)
+}
+
+// dress puts a rule into a message as people do: alone, with small talk around
+// it, or before or after something pasted.
+func dress(r *rand.Rand, w wording, rule string) string {
+	switch r.IntN(6) {
+	case 0:
+		return pick(r, []string{"thanks! ", "ok, next thing. ", "looks good so far. ", "hi again. "}) + rule
+	case 1:
+		return rule + pick(r, []string{" thanks", " How is it going otherwise?", "\n\nAnything new?"})
+	case 2:
+		return pastedLog(r) + "\n\n" + rule
+	case 3:
+		return rule + "\n\n" + "```\n" + lookAlike(r, w) + "```"
+	}
+	return rule
+}
+
+// assemble puts the insertions between the messages of base.
+func (p *planted) assemble(base []message.Message, in []insertion, counter *tokencount.Counter) error {
+	slices.SortStableFunc(in, func(a, b insertion) int { return a.at - b.at })
+	t := &transcript.Transcript{}
+	put := func(m message.Message) error {
+		n := counter.Message(m).Total()
+		p.rangeTokens += n
+		if m.Authored() {
+			p.userTokens += n
+		}
+		return t.Append(m)
+	}
+	for i := 0; i <= len(base); i++ {
+		for len(in) > 0 && in[0].at == i {
+			for _, m := range in[0].messages {
+				if err := put(m); err != nil {
+					return err
+				}
+			}
+			in = in[1:]
+		}
+		if i < len(base) {
+			if err := put(base[i]); err != nil {
+				return err
+			}
+		}
+	}
+	p.transcript = t
+	return nil
+}
+
+// concatenate joins sessions in a random order until they weigh minTokens.
+func concatenate(r *rand.Rand, sessions [][]message.Message, counter *tokencount.Counter, minTokens int) ([]message.Message, int) {
+	var out []message.Message
+	total := 0
+	for round := 0; total < minTokens; round++ {
+		for _, k := range r.Perm(len(sessions)) {
+			for _, m := range sessions[k] {
+				m.ID = fmt.Sprintf("s%d.%d-%s", round, k, m.ID)
+				m.Blocks = ownCalls(m.Blocks, fmt.Sprintf("s%d.%d-", round, k))
+				total += counter.Message(m).Total()
+				out = append(out, m)
+			}
+			if total >= minTokens {
+				break
+			}
+		}
+	}
+	return out, total
+}
+
+// ownCalls gives calls and results ids of their own, so that sessions can be
+// joined.
+func ownCalls(blocks []message.Block, prefix string) []message.Block {
+	out := slices.Clone(blocks)
+	for i, b := range out {
+		switch b := b.(type) {
+		case message.ToolCall:
+			b.ID = prefix + b.ID
+			out[i] = b
+		case message.ToolResult:
+			b.CallID = prefix + b.CallID
+			out[i] = b
+		}
+	}
+	return out
+}
+
+// quietPlaces returns where a user message can stand: where no call waits.
+func quietPlaces(base []message.Message) []int {
+	places := []int{0}
+	waiting := map[string]bool{}
+	for i, m := range base {
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case message.ToolCall:
+				waiting[b.ID] = true
+			case message.ToolResult:
+				delete(waiting, b.CallID)
+			}
+		}
+		if len(waiting) == 0 {
+			places = append(places, i+1)
+		}
+	}
+	return places
+}
+
+// kept reports whether one retained line of the right message holds all keys.
+func (s seed) kept(lines map[string][]string) bool {
+	for _, line := range lines[s.messageID] {
+		all := true
+		for _, k := range s.keys {
+			all = all && strings.Contains(strings.ToLower(line), strings.ToLower(k))
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
