@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dlclark/regexp2"
 	tiktoken "github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 	"github.com/pkoukk/tiktoken-go-loader/assets"
@@ -13,7 +14,8 @@ import (
 
 // Patterns of the pre-tokenizers as their publishers write them.
 const (
-	Qwen2Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	CL100KPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	Qwen2Pattern  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
 // Tiktoken returns the reference for one of OpenAI's vocabularies:
@@ -59,6 +61,61 @@ func composed(text string) string {
 		return normal
 	}
 	return strings.ReplaceAll(normal, joiner, "")
+}
+
+// deepSeekPatterns are the steps of the pre-tokenizer of DeepSeek V3.
+var deepSeekPatterns = []string{
+	`\p{N}{1,3}`,
+	`[一-龥぀-ゟ゠-ヿ]+`,
+	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+}
+
+// DeepSeek returns a reference for the pre-tokenizer of DeepSeek V3 and the
+// vocabulary of a merge file.
+func DeepSeek(tb TB, mergeFile string) Reference {
+	tb.Helper()
+	encode := Interpreted(tb, Ranks(mergeFile), `[\s\S]+`)
+	var steps []*regexp2.Regexp
+	for _, pattern := range deepSeekPatterns {
+		steps = append(steps, regexp2.MustCompile(pattern, regexp2.None))
+	}
+	return func(text string) int {
+		segments := []string{string([]rune(text))}
+		for _, step := range steps {
+			var next []string
+			for _, segment := range segments {
+				next = append(next, isolate(step, segment)...)
+			}
+			segments = next
+		}
+		count := 0
+		for _, segment := range segments {
+			count += encode(segment)
+		}
+		return count
+	}
+}
+
+// isolate cuts a text into what a pattern matches and what is between.
+func isolate(pattern *regexp2.Regexp, text string) []string {
+	runes := []rune(text)
+	var segments []string
+	last := 0
+	match, err := pattern.FindRunesMatch(runes)
+	for ; match != nil; match, err = pattern.FindNextMatch(match) {
+		if match.Index > last {
+			segments = append(segments, string(runes[last:match.Index]))
+		}
+		last = match.Index + match.Length
+		segments = append(segments, string(runes[match.Index:last]))
+	}
+	if err != nil {
+		panic(err) // there is no time limit
+	}
+	if last < len(runes) {
+		segments = append(segments, string(runes[last:]))
+	}
+	return segments
 }
 
 // Interpreted returns a reference that cuts by an interpreted regular

@@ -22,7 +22,7 @@ func nextCL100K(s string, i, moreNumbers int) int {
 	switch {
 	case first&anyLetter != 0:
 		return runEnd(s, afterFirst, anyLetter)
-	case first == classNumber:
+	case first&classNumber != 0:
 		return numberEnd(s, afterFirst, moreNumbers)
 	case first&prefixable != 0:
 		if end := runEnd(s, afterFirst, anyLetter); end > afterFirst {

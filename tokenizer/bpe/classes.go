@@ -17,31 +17,30 @@ var classData string
 
 const classIndexBytes = (utf8.MaxRune + 1) >> 8
 
-// A class is what the patterns of the pre-tokenizers tell apart. Exactly one
-// bit is set.
+// A class is what the patterns of the pre-tokenizers tell apart. One bit is
+// set, and two for the letters that are upper and lower case at once.
 type class uint8
 
 const (
 	classUpper   class = 1 << iota // Lu, Lt
 	classLower                     // Ll
-	classBoth                      // Lm, Lo: upper and lower at once
 	classMark                      // M
 	classNumber                    // N
 	classSpace                     // White_Space without CR and LF
 	classNewline                   // CR, LF
+	classSign                      // P, S
 	classOther                     // everything else
-)
 
-const (
-	anyLetter = classUpper | classLower | classBoth
+	// Lm and Lo, the letters without case, have both bits.
+	anyLetter = classUpper | classLower
 	anySpace  = classSpace | classNewline
 	// upperRun and lowerRun are the two letter sets of the o200k pattern.
-	upperRun = classUpper | classBoth | classMark
-	lowerRun = classLower | classBoth | classMark
+	upperRun = classUpper | classMark
+	lowerRun = classLower | classMark
 	// prefixable is [^\r\n\p{L}\p{N}]: one such character may begin a word.
-	prefixable = classMark | classSpace | classOther
+	prefixable = classMark | classSpace | classSign | classOther
 	// symbol is [^\s\p{L}\p{N}].
-	symbol = classMark | classOther
+	symbol = classMark | classSign | classOther
 )
 
 func classOf(r rune) class {

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 )
 
-
 // A Counter counts tokens with one vocabulary. It implements
 // tokenizer.Counter.
 //
@@ -39,11 +38,11 @@ func (c *Counter) Count(text string) int {
 	}
 	total := 0
 	b := asBytes(text)
-	var w window
+	w := window{pattern: c.vocabulary.pattern}
 	for i := 0; i < len(text); {
 		if len(text)-i >= windowReach+wordBytes && text[i] < utf8.RuneSelf {
 			w.load(b[i : i+windowReach])
-			if starts := w.starts(c.vocabulary.pattern, b[i:i+windowReach]); starts != 0 {
+			if starts := w.starts(b[i : i+windowReach]); starts != 0 {
 				count, n := c.countPieces(b[i:i+windowReach+wordBytes], starts)
 				total += count
 				i += n
@@ -93,6 +92,8 @@ func (c *Counter) next(text string, i int) int {
 		return nextO200K(text, i)
 	case PatternQwen2:
 		return nextCL100K(text, i, 0)
+	case PatternDeepSeek:
+		return nextDeepSeek(text, i)
 	default:
 		return nextCL100K(text, i, 2)
 	}

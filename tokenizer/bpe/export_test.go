@@ -29,12 +29,12 @@ const ShortBytes = shortBytes
 func PieceEnds(pattern Pattern, text string, windows bool) []int {
 	c := NewCounter(&Vocabulary{pattern: pattern})
 	var ends []int
-	var w window
+	w := window{pattern: pattern}
 	for i := 0; i < len(text); {
 		if windows && len(text)-i >= windowReach {
 			w.load([]byte(text[i : i+windowReach]))
 			last := i
-			for starts := w.starts(pattern, []byte(text[i:i+windowReach])); starts != 0; starts &= starts - 1 {
+			for starts := w.starts([]byte(text[i : i+windowReach])); starts != 0; starts &= starts - 1 {
 				last = i + bits.TrailingZeros64(starts)
 				ends = append(ends, last)
 			}

@@ -22,7 +22,7 @@ func nextO200K(s string, i int) int {
 		if end := wordO200K(s, i, afterFirst, first); end >= 0 {
 			return contraction(s, end)
 		}
-	case first == classNumber:
+	case first&classNumber != 0:
 		return numberEnd(s, afterFirst, 2)
 	}
 	if end := symbolEnd(s, i, afterFirst, first, true); end >= 0 {

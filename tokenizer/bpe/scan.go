@@ -19,7 +19,7 @@ func runEnd(s string, i int, set class) int {
 func numberEnd(s string, i, more int) int {
 	for ; more > 0 && i < len(s); more-- {
 		c, size := classAt(s, i)
-		if c != classNumber {
+		if c&classNumber == 0 {
 			break
 		}
 		i += size
@@ -47,10 +47,15 @@ func symbolEnd(s string, i, afterFirst int, first class, slash bool) int {
 	return end
 }
 
-// spaceEnd matches "\s*[\r\n]+|\s+(?!\S)|\s+" at a start that is a space: up to
-// the last line end of the run; in a run without one, all of it at the end of
-// the text, else all but its last character if that leaves any.
+// spaceEnd matches "\s*[\r\n]+|\s+(?!\S)|\s+" at a start that is a space: up
+// to the last line end of the run; in a run without one, all of it at the end
+// of the text, else all but its last character if that leaves any.
 func spaceEnd(s string, start int) int {
+	return spaceEndBefore(s, start, func(s string, i int) bool { return i == len(s) })
+}
+
+// spaceEndBefore is spaceEnd where textEnds says where the text ends.
+func spaceEndBefore(s string, start int, textEnds func(s string, i int) bool) int {
 	afterNewline, last, end := -1, start, start
 	for end < len(s) {
 		c, size := classAt(s, end)
@@ -59,14 +64,14 @@ func spaceEnd(s string, start int) int {
 		}
 		last = end
 		end += size
-		if c == classNewline {
+		if c&classNewline != 0 {
 			afterNewline = end
 		}
 	}
 	switch {
 	case afterNewline >= 0:
 		return afterNewline
-	case end == len(s) || last == start:
+	case last == start || textEnds(s, end):
 		return end
 	}
 	return last

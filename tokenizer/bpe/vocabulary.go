@@ -19,6 +19,9 @@ const (
 	// PatternQwen2 is the pattern of Qwen 2, 2.5 and 3: that of cl100k_base
 	// with each digit by itself, over text in Unicode normalization form C.
 	PatternQwen2
+	// PatternDeepSeek is the pattern of DeepSeek V3 and R1, which cuts in three
+	// steps.
+	PatternDeepSeek
 )
 
 const (

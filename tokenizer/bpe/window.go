@@ -33,8 +33,18 @@ const (
 	planeQuote // the apostrophe
 )
 
+// planeControl marks the control characters that are no white space. Nothing
+// else has both lanes, and where one of the two is asked for, a control
+// character only makes the window less sure.
+const planeControl = planeSlash | planeQuote
+
 // asciiPlanes gives each ASCII character the lowest bit of its lanes.
 var asciiPlanes = [128]uint64{
+	0x00: planeControl, 0x01: planeControl, 0x02: planeControl, 0x03: planeControl, 0x04: planeControl, 0x05: planeControl,
+	0x06: planeControl, 0x07: planeControl, 0x08: planeControl, 0x0e: planeControl, 0x0f: planeControl, 0x10: planeControl,
+	0x11: planeControl, 0x12: planeControl, 0x13: planeControl, 0x14: planeControl, 0x15: planeControl, 0x16: planeControl,
+	0x17: planeControl, 0x18: planeControl, 0x19: planeControl, 0x1a: planeControl, 0x1b: planeControl, 0x1c: planeControl,
+	0x1d: planeControl, 0x1e: planeControl, 0x1f: planeControl, 0x7f: planeControl,
 	'\t': planeBlank, '\n': planeNewline, '\v': planeBlank, '\f': planeBlank, '\r': planeNewline,
 	' ': planeBlank | planeSpace, '/': planeSlash, '\'': planeQuote,
 	'0': planeNumber, '1': planeNumber, '2': planeNumber, '3': planeNumber, '4': planeNumber,
@@ -56,6 +66,8 @@ var asciiPlanes = [128]uint64{
 // A window holds the classes of up to windowBytes ASCII characters, one mask
 // each. Bits outside known are 0 in every mask.
 type window struct {
+	pattern Pattern
+
 	upper, lower, number, blank, newline, space, slash, quote uint64
 
 	known uint64 // the bytes before the first that is not ASCII
@@ -125,7 +137,7 @@ func swap(a, b uint64, shift uint, mask uint64) (uint64, uint64) {
 // starts returns where pieces start after the first, which starts at the
 // window. It knows the pieces that end inside the window; the last start is
 // that of a piece that it does not know the end of.
-func (w *window) starts(pattern Pattern, text []byte) uint64 {
+func (w *window) starts(text []byte) uint64 {
 	letter := w.upper | w.lower
 	white := w.blank | w.newline
 	symbol := w.known &^ (letter | w.number | white)
@@ -143,8 +155,6 @@ func (w *window) starts(pattern Pattern, text []byte) uint64 {
 	whiteStart := left &^ (left << 1)
 	lastBlank := w.blank &^ (white >> 1)
 	afterNewline := w.blank & ((w.newline &^ tail) << 1)
-
-	starts := symbolStart | wordStart | whiteStart | lastBlank | afterNewline
 	sure := w.known >> 1 // a start looks at the next character
 
 	// Blanks between two line ends are not the rest of their run.
@@ -153,24 +163,33 @@ func (w *window) starts(pattern Pattern, text []byte) uint64 {
 		sure &= 1<<(bits.Len64(before)-1) - 1
 	}
 
-	switch pattern {
+	starts := symbolStart | wordStart | whiteStart | lastBlank | afterNewline
+	switch w.pattern {
 	case PatternO200K:
-		starts |= w.upper & (w.lower << 1)
-		starts |= groupsOfThree(w.number)
-		if wrong := w.slash & (tail << 1); wrong != 0 { // slashes go on with a tail
-			sure &= wrong&-wrong - 1
-		}
+		starts |= groupsOfThree(w.number) | w.upper&(w.lower<<1)
+		sure = before(sure, w.slash&(tail<<1)) // slashes go on with a tail
 		if quotes := w.quote & (letter << 1) & (letter >> 1); quotes != 0 {
 			starts, sure = suffixContractions(text, quotes, starts, sure)
 		}
 	case PatternQwen2:
 		starts |= w.number
 		starts, sure = leadingContractions(text, w.quote&symbolStart&(letter>>1), starts, sure)
+	case PatternDeepSeek:
+		starts = starts&^(lastBlank&(w.number>>1)&^(whiteStart|afterNewline)) | groupsOfThree(w.number)
+		sure = before(sure, w.slash&w.quote) // what no pattern matches
 	default:
 		starts |= groupsOfThree(w.number)
 		starts, sure = leadingContractions(text, w.quote&symbolStart&(letter>>1), starts, sure)
 	}
 	return starts & sure &^ 1
+}
+
+// before cuts sure before the first bit of wrong.
+func before(sure, wrong uint64) uint64 {
+	if wrong == 0 {
+		return sure
+	}
+	return sure & (wrong&-wrong - 1)
 }
 
 // groupsOfThree returns the start of each run and each third number after it.
@@ -231,6 +250,9 @@ func leadingContractions(text []byte, quotes, starts, sure uint64) (uint64, uint
 // contractionBytes returns the length of the contraction that three bytes
 // begin with, or 0.
 func contractionBytes(b []byte) int {
+	if b[0] != '\'' {
+		return 0
+	}
 	switch b[1] | 0x20 {
 	case 's', 't', 'm', 'd':
 		return 2

@@ -13,9 +13,10 @@ import (
 )
 
 var patterns = map[string]bpe.Pattern{
-	"o200k":  bpe.PatternO200K,
-	"cl100k": bpe.PatternCL100K,
-	"qwen2":  bpe.PatternQwen2,
+	"o200k":    bpe.PatternO200K,
+	"cl100k":   bpe.PatternCL100K,
+	"qwen2":    bpe.PatternQwen2,
+	"deepseek": bpe.PatternDeepSeek,
 }
 
 // Windows cut where the function that cuts one piece at a time cuts.
@@ -23,10 +24,10 @@ func TestWindows(t *testing.T) {
 	random := rand.New(rand.NewPCG(14, 15))
 	// Every short sequence of what the patterns tell apart, then all of it at
 	// random.
-	characters := []string{"a", "B", "1", " ", "\t", "\n", "\r", "/", "'", ".", "'s", "'LL", "\x00", "é"}
+	characters := []string{"a", "B", "1", " ", "\t", "\n", "\r", "/", "'", ".", "'s", "'LL", "\x00", "é", "中"}
 	for name, pattern := range patterns {
 		t.Run(name, func(t *testing.T) {
-			for sequence := range sequences(characters, 4) {
+			for sequence := range sequences(characters, 3) {
 				compareEnds(t, pattern, sequence+strings.Repeat("x ", 40))
 			}
 			for range 4000 {

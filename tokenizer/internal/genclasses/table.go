@@ -17,16 +17,17 @@ const (
 	unnamed = 'O'
 )
 
-// classBits gives each letter of the list the bit that package bpe uses.
+// classBits gives each letter of the list the bits that package bpe uses.
 var classBits = map[byte]byte{
-	'U': 1 << 0, // Lu, Lt
-	'L': 1 << 1, // Ll
-	'B': 1 << 2, // Lm, Lo
-	'M': 1 << 3, // M
-	'N': 1 << 4, // N
-	'S': 1 << 5, // White_Space without CR and LF
-	'C': 1 << 6, // CR, LF
-	'O': 1 << 7, // everything else
+	'U': 1 << 0,      // Lu, Lt
+	'L': 1 << 1,      // Ll
+	'B': 1<<0 | 1<<1, // Lm, Lo: upper and lower at once
+	'M': 1 << 2,      // M
+	'N': 1 << 3,      // N
+	'S': 1 << 4,      // White_Space without CR and LF
+	'C': 1 << 5,      // CR, LF
+	'P': 1 << 6,      // P, S
+	'O': 1 << 7,      // everything else
 }
 
 // Ranges returns the list of ranges for the Unicode version of this Go release.
@@ -34,6 +35,7 @@ func Ranges() []byte {
 	var list bytes.Buffer
 	fmt.Fprintf(&list, "# Character classes of the pre-tokenizers, Unicode %s.\n", unicode.Version)
 	list.WriteString("# U: Lu Lt   L: Ll   B: Lm Lo   M: Mn Mc Me   N: Nd Nl No\n")
+	list.WriteString("# P: Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So\n")
 	list.WriteString("# C: CR LF   S: other White_Space   everything not named: O\n")
 	list.WriteString("# Source: package unicode of Go, made from the Unicode Character Database\n")
 	list.WriteString("# (https://www.unicode.org/license.txt).\n")
@@ -71,6 +73,8 @@ func classLetter(r rune) byte {
 		return 'M'
 	case unicode.Is(unicode.N, r):
 		return 'N'
+	case unicode.In(r, unicode.P, unicode.S):
+		return 'P'
 	}
 	return unnamed
 }

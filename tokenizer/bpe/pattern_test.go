@@ -1,0 +1,30 @@
+package bpe_test
+
+import (
+	"testing"
+
+	"github.com/forge-agent/forge/internal/tokentest"
+	"github.com/forge-agent/forge/tokenizer/bpe"
+)
+
+// Patterns without an embedded vocabulary are compared on one that is there:
+// how a text is cut does not depend on it.
+func TestDeepSeekPattern(t *testing.T) {
+	merges := tokentest.ReadFile(t, "../qwen3/qwen3.merges")
+	v, err := bpe.NewVocabulary("deepseek pattern", bpe.PatternDeepSeek, string(merges))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter := bpe.NewCounter(v)
+	tokentest.Suite(t, counter, tokentest.DeepSeek(t, string(merges)), merges)
+	tokentest.CheckAllocations(t, counter)
+}
+
+func FuzzDeepSeekPattern(f *testing.F) {
+	merges := tokentest.ReadFile(f, "../qwen3/qwen3.merges")
+	v, err := bpe.NewVocabulary("deepseek pattern", bpe.PatternDeepSeek, string(merges))
+	if err != nil {
+		f.Fatal(err)
+	}
+	tokentest.Fuzz(f, bpe.NewCounter(v), tokentest.DeepSeek(f, string(merges)))
+}
