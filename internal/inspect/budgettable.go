@@ -45,7 +45,7 @@ func (r *Run) budgetTable(p *page, s Style, o TextOptions) {
 	}
 	if len(rows) < len(r.Requests) {
 		p.line()
-		p.wrapped("  ", fmt.Sprintf("%s of %s requests are listed: the ends, the peak, where something happened, and a spread of the others", tokens(len(rows)), tokens(len(r.Requests))), s)
+		p.wrapped("  ", fmt.Sprintf("%s of %s requests are listed: the ends, the peak, where something happened, and a spread of the others", tokens(len(rows)), tokens(len(r.Requests))))
 	}
 }
 

@@ -17,21 +17,21 @@ import (
 func (r *Run) WriteContext(w io.Writer, index int, s Style) error {
 	q := &r.Requests[index]
 	b := q.Budgeted
-	p := &page{}
+	p := newPage(s)
 	name, facts := r.title()
 	p.line(s.bold(fit(name, s.width())))
-	p.wrapped("", strings.Join(append([]string{fmt.Sprintf("request %d", q.Number())}, facts...), " · "), s)
+	p.wrapped("", strings.Join(append([]string{fmt.Sprintf("request %d", q.Number())}, facts...), " · "))
 	p.line()
 	p.line("  ", windowBar(q, min(s.width()-4, 96), s))
 	p.line()
-	p.line("  ", fmt.Sprintf("%s of %s tokens, %s of the window", tokens(q.InputTokens()), tokens(b.WindowTokens), share(q.InputTokens(), b.WindowTokens)),
-		bandText(b.Estimate.BandTokens))
+	p.wrapped("  ", fmt.Sprintf("%s of %s tokens, %s of the window%s", tokens(q.InputTokens()), tokens(b.WindowTokens), share(q.InputTokens(), b.WindowTokens),
+		bandText(b.Estimate.BandTokens)))
 	if free := b.AvailableTokens - q.InputTokens(); free >= 0 {
-		p.line("  ", fmt.Sprintf("%s free; %s kept free for the answer and for error", tokens(free), tokens(b.ReserveTokens)))
+		p.wrapped("  ", fmt.Sprintf("%s free; %s kept free for the answer and for error", tokens(free), tokens(b.ReserveTokens)))
 	} else {
 		p.line("  ", s.alarm(fmt.Sprintf("%s over the budget of %s", tokens(-free), tokens(b.AvailableTokens))))
 	}
-	p.wrapped("  ", fmt.Sprintf("window %s; counted with %s%s", windowSource(string(b.WindowSource)), method(b.Estimate.Method), vocabulary(r.Start.Vocabulary)), s)
+	p.wrapped("  ", fmt.Sprintf("window %s; counted with %s%s", windowSource(string(b.WindowSource)), method(b.Estimate.Method), vocabulary(r.Start.Vocabulary)))
 	p.line()
 	for _, l := range categoryLines(q, s) {
 		p.line(l)
@@ -45,7 +45,7 @@ func (r *Run) WriteContext(w io.Writer, index int, s Style) error {
 	}
 	if text := besides(q); text != "" {
 		p.line()
-		p.wrapped("  ", text, s)
+		p.wrapped("  ", text)
 	}
 	return p.writeTo(w)
 }
@@ -130,10 +130,10 @@ func (r *Run) WriteLedger(w io.Writer, index int, f LedgerFilter, s Style) error
 	q := &r.Requests[index]
 	all := r.Ledger(index)
 	lines := f.Apply(all)
-	p := &page{}
+	p := newPage(s)
 	p.line(s.bold(fmt.Sprintf("Ledger of request %d", q.Number())))
 	if q.LedgerFault != "" {
-		p.wrapped("note: ", clean(q.LedgerFault), s)
+		p.wrapped("note: ", clean(q.LedgerFault))
 	}
 	sum := 0
 	for _, l := range lines {
@@ -146,7 +146,7 @@ func (r *Run) WriteLedger(w io.Writer, index int, f LedgerFilter, s Style) error
 		p.line()
 	}
 	if text := besides(q); text != "" {
-		p.wrapped("", text, s)
+		p.wrapped("", text)
 	}
 	return p.writeTo(w)
 }

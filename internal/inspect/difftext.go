@@ -15,13 +15,13 @@ const diffRows = 12
 // index before.
 func (r *Run) WriteDiff(w io.Writer, before, after int, s Style) error {
 	d := r.Diff(before, after)
-	p := &page{}
+	p := newPage(s)
 	p.line(s.bold(fmt.Sprintf("Request %d compared with request %d", d.After.Number(), d.Before.Number())))
 	p.line()
 	p.line("  ", fmt.Sprintf("%s → %s tokens (%s)", tokens(d.Before.InputTokens()), tokens(d.After.InputTokens()), change(d.After.InputTokens()-d.Before.InputTokens())))
-	p.wrapped("  ", d.prefixSentence(), s)
+	p.wrapped("  ", d.prefixSentence())
 	if n, ok := d.After.ReportedTokens(); ok {
-		p.line("  ", fmt.Sprintf("the provider read %s of %s tokens from its cache", tokens(d.After.Completed.Usage.CachedInputTokens), tokens(n)))
+		p.wrapped("  ", fmt.Sprintf("the provider read %s of %s tokens from its cache", tokens(d.After.Completed.Usage.CachedInputTokens), tokens(n)))
 	}
 	p.line()
 	d.categories(p, s)

@@ -31,8 +31,9 @@ func (l *loader) take(e trace.Event) {
 	case *trace.ContextBudgeted:
 		l.budgeted(e, p)
 	case *trace.RequestCompleted:
+		l.spend(p.CostUSD, p.Usage != nil)
 		if q := l.find(p.Request, p.Attempt); q != nil {
-			q.Completed = p
+			q.Completed, q.CumulativeUSD = p, l.spent()
 		}
 	case *trace.ContextOverflow:
 		if q := l.find(p.Request, p.Attempt); q != nil {
@@ -58,12 +59,6 @@ func (l *loader) take(e trace.Event) {
 	case *trace.RunCompleted:
 		l.run.End = p
 	case *trace.CompactionStarted, *trace.Unknown:
-	}
-	if p, ok := e.Payload.(*trace.RequestCompleted); ok {
-		l.spend(p.CostUSD, p.Usage != nil)
-		if q := l.find(p.Request, p.Attempt); q != nil {
-			q.CumulativeUSD = l.spent()
-		}
 	}
 }
 
@@ -142,10 +137,10 @@ func (l *loader) finish() *Run {
 				break
 			}
 		}
-		r.Problems = append(r.Problems, fmt.Sprintf("%s; %d of %d requests are affected", first, l.faults, len(r.Requests)))
+		r.Problems = append(r.Problems, fmt.Sprintf("%s; %d of %s affected", first, l.faults, plural(len(r.Requests), "request")))
 	}
 	if l.orphans > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%d events belong to requests that the trace does not hold", l.orphans))
+		r.Problems = append(r.Problems, plural(l.orphans, "event")+" of requests that the trace does not hold")
 	}
 	r.Summary = summarize(r)
 	return r

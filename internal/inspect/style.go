@@ -197,19 +197,28 @@ func bar(length float64, width int) string {
 
 // page collects lines and writes them in one go.
 type page struct {
-	b strings.Builder
+	width int
+	b     strings.Builder
 }
 
+func newPage(s Style) *page { return &page{width: s.width()} }
+
+// line writes one line. What is wider than the page is cut: text that may be
+// long is wrapped or fitted before.
 func (p *page) line(parts ...string) {
-	p.b.WriteString(strings.TrimRight(strings.Join(parts, ""), " "))
+	text := strings.TrimRight(strings.Join(parts, ""), " ")
+	if len(text) > p.width {
+		text = fit(text, p.width)
+	}
+	p.b.WriteString(text)
 	p.b.WriteByte('\n')
 }
 
 // wrapped writes a text in as many lines as it needs, all behind the same
 // indent; the first line may begin with a name as wide as the indent.
-func (p *page) wrapped(begin, text string, s Style) {
+func (p *page) wrapped(begin, text string) {
 	indent := strings.Repeat(" ", ansi.StringWidth(begin))
-	for i, line := range strings.Split(ansi.Wrap(text, s.width()-len(indent), ""), "\n") {
+	for i, line := range strings.Split(ansi.Wrap(text, p.width-len(indent), ""), "\n") {
 		if i > 0 {
 			begin = indent
 		}

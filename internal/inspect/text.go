@@ -21,13 +21,13 @@ type TextOptions struct {
 // WriteText writes the overview of a run: its figures, a picture of the
 // window over the requests, and the budget table.
 func (r *Run) WriteText(w io.Writer, s Style, o TextOptions) error {
-	p := &page{}
+	p := newPage(s)
 	for _, l := range r.heading(s) {
 		p.line(l)
 	}
 	p.line()
 	for _, f := range r.figures() {
-		p.wrapped("  "+padRight(f[0], 13), f[1], s)
+		p.wrapped("  "+padRight(f[0], 13), f[1])
 	}
 	p.line()
 	p.line(s.bold("Window before each request"))
@@ -50,7 +50,7 @@ func (r *Run) WriteText(w io.Writer, s Style, o TextOptions) error {
 	r.budgetTable(p, s, o)
 	for _, problem := range r.Problems {
 		p.line()
-		p.wrapped("note: ", clean(problem), s)
+		p.wrapped("note: ", clean(problem))
 	}
 	return p.writeTo(w)
 }
@@ -190,7 +190,7 @@ func (e *EstimateSummary) line() string {
 	text := fmt.Sprintf("median error %s, 95th percentile %s over %s; %s within the stated band",
 		percent(*e.MedianAbsErrorPercent), percent(*e.P95AbsErrorPercent), plural(e.ComparedRequests, "request"), share(e.WithinBand, e.ComparedRequests))
 	if e.MaxUndercountTokens > 0 {
-		text += "; at most " + tokens(e.MaxUndercountTokens) + " too low"
+		text += "; the worst was " + tokens(e.MaxUndercountTokens) + " too low"
 	}
 	return text
 }
@@ -216,7 +216,7 @@ func categoryLines(q *Request, s Style) []string {
 	b := q.Budgeted
 	whole := max(b.WindowTokens, q.InputTokens(), 1)
 	longest := max(1, slices.Max(b.Categories[:]), b.ReserveTokens)
-	room := min(40, s.width()-43)
+	room := max(0, min(40, s.width()-45))
 	var out []string
 	row := func(swatch, name string, n int, drawn string) {
 		out = append(out, fmt.Sprintf("  %s %s %s %s  %s", swatch, padRight(name, 16), padLeft(tokens(n), 11), padLeft(share(n, whole), 7), drawn))
