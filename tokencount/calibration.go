@@ -22,20 +22,27 @@ const (
 	ratioClip = 1.5
 	// growthFloorTokens is added to the growth before errors are compared, so
 	// that small steps do not look wildly wrong.
-	growthFloorTokens = 100
+	growthFloorTokens = 200
 	// priorScore is the error band of growth, as a share of it, before there
 	// are errors of its own to learn from.
-	priorScore = 0.35
+	priorScore = 0.5
+	// rebuiltShare is the least band of a request that is not the former one
+	// with more at the end, as a share of the estimate.
+	rebuiltShare = 0.12
 	// scoreMemory is how many errors the band remembers.
 	scoreMemory = 50
 	// bandMargin widens the largest remembered error.
-	bandMargin = 1.15
+	bandMargin = 1.25
 	// blockWindow and blockCount: three undercounts beyond the buffer among
 	// the last ten block a model (resolution C15).
 	blockWindow, blockCount = 10, 3
-	// suspectShare and suspectTokens: usage that is below the estimate by
-	// more than both is suspicious.
-	suspectShare, suspectTokens = 0.35, 1000
+	// Usage is suspicious when it is below the estimate by more than
+	// suspectTokens and more than a share of it: suspectShare once a usage is
+	// known, suspectFirstShare before. A byte count may be off by more, so
+	// both shares are wider for it.
+	suspectTokens                   = 1000
+	suspectShare, suspectFirstShare = 0.35, 0.5
+	suspectBytes                    = 0.25
 )
 
 // A Sample is a request as counted locally.
@@ -137,15 +144,13 @@ func (k *Calibration) expect(p Profile, s Sample) expectation {
 	ratio := k.Ratio()
 	tokens := max(0, round(float64(base.reported)+ratio*float64(counted-base.counted)))
 	e := expectation{tokens: tokens, unseen: min(tokens, round(float64(base.reported)-ratio*float64(base.counted)))}
-	distance := math.Abs(ratio * float64(counted-base.counted))
 	if grown {
-		e.scale = distance + growthFloorTokens
+		e.scale = ratio*float64(counted-base.counted) + growthFloorTokens
 		e.band = int(math.Ceil(k.score() * e.scale))
 		return e
 	}
-	// Everything since the smallest request may be off by the profile's band,
-	// and so may the part that took its place.
-	e.band = p.BandTokens + int(math.Ceil(max(p.BandFraction, k.score()/4)*(distance+min(float64(counted), float64(base.counted))/2)))
+	// The request was put together anew: any part of it may be off.
+	e.band = p.BandTokens + int(math.Ceil(max(p.BandFraction, rebuiltShare)*float64(tokens)))
 	return e
 }
 
@@ -169,7 +174,7 @@ func (k *Calibration) Observe(p Profile, s Sample, u message.Usage) {
 	e := k.expect(p, s)
 	counted := s.Counted.Total()
 	short := e.tokens - u.InputTokens
-	k.suspicious = (s.Complete || k.anchor.known) && float64(short) > max(suspectTokens, suspectShare*float64(e.tokens))
+	k.suspicious = k.suspects(p, e.tokens, short)
 	if k.suspicious {
 		return // nothing to learn from usage that cannot be of this request
 	}
@@ -186,6 +191,17 @@ func (k *Calibration) Observe(p Profile, s Sample, u message.Usage) {
 	if !k.smallest.known || counted < k.smallest.counted {
 		k.smallest = now
 	}
+}
+
+func (k *Calibration) suspects(p Profile, estimated, short int) bool {
+	share := suspectFirstShare
+	if k.anchor.known {
+		share = suspectShare
+	}
+	if p.Method == model.MethodConservativeFallback {
+		share += suspectBytes
+	}
+	return float64(short) > max(suspectTokens, share*float64(estimated))
 }
 
 // learnRatio takes in one step of growth.
@@ -224,10 +240,12 @@ func (k *Calibration) Blocked(bufferTokens int) bool {
 	return n >= blockCount
 }
 
-// Suspicious reports whether the usage observed last cannot be of the request
-// that was sent: more than a third (and 1,000 tokens) below the estimate. That
-// is how a server looks that cuts the request in silence, or a proxy that
-// leaves cached tokens out. Nothing is learned from such usage.
+// Suspicious reports whether the usage observed last can hardly be of the
+// request that was sent: it is below the estimate by more than 1,000 tokens
+// and by more than 35 % (50 % for the first usage of a model; 60 % and 75 %
+// where the count is one of bytes). That is how a server looks that cuts the
+// request in silence, or a proxy that leaves cached tokens out. Nothing is
+// learned from such usage.
 func (k *Calibration) Suspicious() bool { return k.suspicious }
 
 // apportion scales a breakdown so that it sums to total, each part rounded

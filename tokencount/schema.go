@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 
@@ -28,13 +29,23 @@ type member struct {
 	value node
 }
 
-var errSchemaDepth = errors.New("schema is too deep")
+var (
+	errSchemaDepth = errors.New("schema is too deep")
+	errSchemaRest  = errors.New("schema is followed by something else")
+)
 
-// parseSchema reads a JSON value with the order of its members.
+// parseSchema reads one JSON value with the order of its members.
 func parseSchema(raw []byte) (node, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	return readNode(d, 0)
+	n, err := readNode(d, 0)
+	if err != nil {
+		return node{}, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return node{}, errSchemaRest
+	}
+	return n, nil
 }
 
 func readNode(d *json.Decoder, depth int) (node, error) {

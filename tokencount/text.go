@@ -89,10 +89,12 @@ func classTable() (table [256]byteClass) {
 	return table
 }
 
-// pairs counts how often one class follows another. Every feature but the
-// tokens is a sum of some of its cells, so one pass with one addition a byte
-// serves them all.
-type pairs [classCount][classCount]uint32
+// pairs counts how often one class follows another: the cell of a pair is at
+// first<<4 | second. Every feature but the tokens is a sum of some cells, so
+// one pass with one addition a byte serves them all.
+type pairs [256]uint32
+
+func at(first, second byteClass) uint8 { return uint8(first<<4 | second) }
 
 func (p *pairs) scan(text string) {
 	previous := classNewline
@@ -101,15 +103,15 @@ func (p *pairs) scan(text string) {
 		if c == classContinuation {
 			continue
 		}
-		p[previous][c]++
+		p[at(previous, c)]++
 		previous = c
 	}
 }
 
 func (p *pairs) ending(c byteClass) float64 {
 	total := uint32(0)
-	for i := range p {
-		total += p[i][c]
+	for first := range byteClass(classCount) {
+		total += p[at(first, c)]
 	}
 	return float64(total)
 }
@@ -123,16 +125,16 @@ func (w *TextWeights) weigh(text string, tokens int) float64 {
 	var p pairs
 	p.scan(text)
 	lower, upper := p.ending(classLower), p.ending(classUpper)
-	inside := float64(p[classLower][classLower] + p[classLower][classUpper] + p[classUpper][classLower] + p[classUpper][classUpper])
+	inside := float64(p[at(classLower, classLower)] + p[at(classLower, classUpper)] + p[at(classUpper, classLower)] + p[at(classUpper, classUpper)])
 	punctuation := p.ending(classPunctuation)
 	n := w[FeatureTokens]*float64(tokens) +
 		w[FeatureWords]*(lower+upper-inside) +
-		w[FeatureCamel]*float64(p[classLower][classUpper]) +
+		w[FeatureCamel]*float64(p[at(classLower, classUpper)]) +
 		w[FeatureDigits]*p.ending(classDigit) +
 		w[FeaturePunctuation]*punctuation +
-		w[FeaturePunctuationRuns]*(punctuation-float64(p[classPunctuation][classPunctuation])) +
+		w[FeaturePunctuationRuns]*(punctuation-float64(p[at(classPunctuation, classPunctuation)])) +
 		w[FeatureNewlines]*p.ending(classNewline) +
-		w[FeatureIndent]*float64(p[classSpace][classSpace]+p[classNewline][classSpace]) +
+		w[FeatureIndent]*float64(p[at(classSpace, classSpace)]+p[at(classNewline, classSpace)]) +
 		w[FeatureCJK]*p.ending(classCJK) +
 		w[FeatureOther]*p.ending(classOther)
 	return max(n, leastShare*float64(tokens))
