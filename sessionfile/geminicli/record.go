@@ -23,7 +23,6 @@ type record struct {
 	calls    []call
 	usage    *message.Usage
 	model    string
-	text     string // of a notice
 }
 
 // call is a tool call with what came of it.
