@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// Environment variables whose absence may skip a test: one names session files
-// that are not in the repository, one asks for inputs that take long.
-var skipReasons = []string{"FORGE_CORPUS", "FORGE_SOAK"}
+// What a test may be skipped for want of, none of which is missing where .ci/run
+// has prepared the machine: the variable that names session files outside the
+// repository, the one that asks for inputs that take long, and a browser.
+var skipReasons = []string{"FORGE_CORPUS", "FORGE_SOAK", "chromium"}
 
-// checkSkips reports skipped tests that do not say which environment variable
-// would run them. Inputs that a fuzz function or a property test passes over
+// checkSkips reports skipped tests that do not say which of these would run
+// them. Inputs that a fuzz function or a property test passes over
 // are no skipped tests.
 func checkSkips(t *tree) []Finding {
 	var found []Finding
