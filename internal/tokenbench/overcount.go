@@ -75,12 +75,13 @@ func printOvercounts(out io.Writer) error {
 func heads(merges int, o200kFile, qwen3File string) ([]*bpe.Counter, error) {
 	const mergeBytes = 6
 	var counters []*bpe.Counter
-	for pattern, file := range map[bpe.Pattern]string{
-		bpe.PatternO200K:  o200kFile,
-		bpe.PatternQwen2:  qwen3File,
-		bpe.PatternCL100K: qwen3File,
+	for _, definition := range []bpe.Definition{
+		{Pattern: bpe.PatternO200K, MergeFile: o200kFile},
+		{Pattern: bpe.PatternQwen2, MergeFile: qwen3File, NFC: true},
+		{Pattern: bpe.PatternCL100K, MergeFile: qwen3File},
 	} {
-		v, err := bpe.NewVocabulary("head", pattern, file[:merges*mergeBytes])
+		definition.MergeFile = definition.MergeFile[:merges*mergeBytes]
+		v, err := bpe.NewVocabulary(definition)
 		if err != nil {
 			return nil, err
 		}

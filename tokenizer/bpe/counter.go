@@ -33,7 +33,7 @@ func (c *Counter) Count(text string) int {
 	if c.cache == nil {
 		c.cache = new(cache)
 	}
-	if c.vocabulary.pattern == PatternQwen2 {
+	if c.vocabulary.nfc {
 		text = c.normalizer.normalize(text)
 	}
 	total := 0
@@ -141,10 +141,15 @@ func (c *Counter) countPhrase(piece string) int {
 
 // merge counts a piece without looking it up.
 func (c *Counter) merge(piece string) int {
+	if c.vocabulary.whole != nil {
+		if _, ok := c.vocabulary.whole[piece]; ok {
+			return 1
+		}
+	}
 	if !utf8.ValidString(piece) {
 		return c.long.count(c.vocabulary, piece)
 	}
-	if len(piece) > wordBytes && piece[len(piece)/2] >= utf8.RuneSelf {
+	if len(piece) > wordBytes && piece[len(piece)/2] >= utf8.RuneSelf && c.vocabulary.seams != nil {
 		return c.mergeAtSeams(piece)
 	}
 	return c.mergeWhole(piece)

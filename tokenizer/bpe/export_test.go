@@ -2,7 +2,7 @@ package bpe
 
 import "math/bits"
 
-// Normalize gives tests the normal form that PatternQwen2 counts.
+// Normalize gives tests the normal form that a vocabulary with NFC counts.
 func Normalize(text string) string {
 	var n normalizer
 	return n.normalize(text)

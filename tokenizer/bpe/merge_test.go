@@ -33,7 +33,7 @@ func mergeFile(pairs ...[2]string) string {
 
 func vocabulary(t testing.TB, file string) *bpe.Vocabulary {
 	t.Helper()
-	v, err := bpe.NewVocabulary("test", bpe.PatternO200K, file)
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: "test", Pattern: bpe.PatternO200K, MergeFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,17 +43,22 @@ func vocabulary(t testing.TB, file string) *bpe.Vocabulary {
 func TestNewVocabularyRefuses(t *testing.T) {
 	good := mergeFile([2]string{"a", "b"}, [2]string{"ab", "c"})
 	tests := []struct {
-		name, file, want string
-		pattern          bpe.Pattern
+		name       string
+		definition bpe.Definition
+		want       string
 	}{
-		{"cut", good[:7], "whole number of records", bpe.PatternO200K},
-		{"later part", good[6:] + good[:6], "no earlier merge makes", bpe.PatternO200K},
-		{"too many", strings.Repeat(good[:6], 1<<21), "more than", bpe.PatternO200K},
-		{"no pattern", good, "no pattern", 0},
+		{"cut", bpe.Definition{Pattern: bpe.PatternO200K, MergeFile: good[:7]}, "whole number of records"},
+		{"later part", bpe.Definition{Pattern: bpe.PatternO200K, MergeFile: good[6:] + good[:6]}, "no earlier merge makes"},
+		{"too many", bpe.Definition{Pattern: bpe.PatternO200K, MergeFile: strings.Repeat(good[:6], bpe.MaxTokens)}, "more than"},
+		{"no pattern", bpe.Definition{MergeFile: good}, "pattern 0"},
+		{"unknown pattern", bpe.Definition{Pattern: 99, MergeFile: good}, "pattern 99"},
+		{"both forms", bpe.Definition{Pattern: bpe.PatternO200K, MergeFile: good, Merges: []bpe.Merge{}}, "given twice"},
+		{"token out of range", bpe.Definition{Pattern: bpe.PatternO200K, Merges: []bpe.Merge{{97, 98, bpe.MaxTokens}}}, "merge 0"},
+		{"result is a byte", bpe.Definition{Pattern: bpe.PatternO200K, Merges: []bpe.Merge{{97, 98, 99}}}, "merge 0"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := bpe.NewVocabulary("test", test.pattern, test.file)
+			_, err := bpe.NewVocabulary(test.definition)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error = %v, want one with %q", err, test.want)
 			}
@@ -167,7 +172,7 @@ func TestRealMergeIsDefinition(t *testing.T) {
 }
 
 func compareMerges(t *rapid.T, file, text string) {
-	v, err := bpe.NewVocabulary("test", bpe.PatternO200K, file)
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: "test", Pattern: bpe.PatternO200K, MergeFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +190,79 @@ func compareMerges(t *rapid.T, file, text string) {
 		if got := bpe.NewCounterOfChunks(v, chunk).CountLong(text); got != want {
 			t.Errorf("chunks of %d: Count(%q) = %d, want %d", chunk, text, got, want)
 		}
+	}
+}
+
+// Merges that name their result may come in any order and make a token twice.
+func TestMergesIsDefinition(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		merges := randomMerges(random, rapid.IntRange(0, 40).Draw(rt, "merges"), rapid.Bool().Draw(rt, "shuffled"))
+		text := rapid.StringOfN(rapid.RuneFrom([]rune("abcx")), 1, 200, -1).Draw(rt, "text")
+		v, err := bpe.NewVocabulary(bpe.Definition{Name: "test", Pattern: bpe.PatternO200K, Merges: merges})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := slowCountOf(merges, text)
+		c := bpe.NewCounterOfChunks(v, 16)
+		if got := c.CountLong(text); got != want {
+			rt.Errorf("long: Count(%q) = %d, want %d", text, got, want)
+		}
+		if len(text) <= bpe.ShortBytes {
+			if got := c.CountShort(text); got != want {
+				rt.Errorf("short: Count(%q) = %d, want %d", text, got, want)
+			}
+		}
+	})
+}
+
+// randomMerges returns merges in which a token may be made in several ways.
+// Without shuffling, each comes after those that make its parts.
+func randomMerges(random *rand.Rand, n int, shuffled bool) []bpe.Merge {
+	numbers := map[string]uint32{"a": 'a', "b": 'b', "c": 'c'}
+	texts := []string{"a", "b", "c"}
+	var merges []bpe.Merge
+	for range n {
+		left, right := texts[random.IntN(len(texts))], texts[random.IntN(len(texts))]
+		if len(left+right) > 10 {
+			continue
+		}
+		if _, ok := numbers[left+right]; !ok {
+			numbers[left+right] = uint32(1000 - len(texts))
+			texts = append(texts, left+right)
+		}
+		merges = append(merges, bpe.Merge{Left: numbers[left], Right: numbers[right], Result: numbers[left+right]})
+	}
+	if shuffled {
+		random.Shuffle(len(merges), func(i, j int) { merges[i], merges[j] = merges[j], merges[i] })
+	}
+	return merges
+}
+
+func slowCountOf(merges []bpe.Merge, text string) int {
+	type pair struct{ left, right uint32 }
+	ranks := map[pair]int{}
+	for i, m := range merges {
+		if _, ok := ranks[pair{m.Left, m.Right}]; !ok {
+			ranks[pair{m.Left, m.Right}] = i
+		}
+	}
+	var tokens []uint32
+	for i := range len(text) {
+		tokens = append(tokens, uint32(text[i]))
+	}
+	for {
+		best, at := -1, -1
+		for i := range len(tokens) - 1 {
+			if rank, ok := ranks[pair{tokens[i], tokens[i+1]}]; ok && (best < 0 || rank < best) {
+				best, at = rank, i
+			}
+		}
+		if best < 0 {
+			return len(tokens)
+		}
+		tokens[at] = merges[best].Result
+		tokens = append(tokens[:at+1], tokens[at+2:]...)
 	}
 }
 
@@ -242,7 +320,7 @@ func TestLongPieces(t *testing.T) {
 func ExampleNewVocabulary() {
 	// Two merges: a and b make token 256, which makes 257 with c.
 	merges := "\x61\x00\x00\x62\x00\x00" + "\x00\x01\x00\x63\x00\x00"
-	v, err := bpe.NewVocabulary("tiny", bpe.PatternCL100K, merges)
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: "tiny", Pattern: bpe.PatternCL100K, MergeFile: merges})
 	if err != nil {
 		panic(err)
 	}

@@ -33,7 +33,7 @@ type classedRune struct {
 }
 
 // IsNormal reports whether text is in Unicode normalization form C, as
-// PatternQwen2 makes it. It may report false for a text that is.
+// Definition.NFC makes it. It may report false for a text that is.
 func IsNormal(text string) bool { return norm.NFC.QuickSpanString(text) == len(text) }
 
 // normalize returns the normal form of text. It is valid until the next call.

@@ -11,7 +11,7 @@ import (
 // how a text is cut does not depend on it.
 func TestDeepSeekPattern(t *testing.T) {
 	merges := tokentest.ReadFile(t, "../qwen3/qwen3.merges")
-	v, err := bpe.NewVocabulary("deepseek pattern", bpe.PatternDeepSeek, string(merges))
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: "deepseek pattern", Pattern: bpe.PatternDeepSeek, MergeFile: string(merges)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestDeepSeekPattern(t *testing.T) {
 
 func FuzzDeepSeekPattern(f *testing.F) {
 	merges := tokentest.ReadFile(f, "../qwen3/qwen3.merges")
-	v, err := bpe.NewVocabulary("deepseek pattern", bpe.PatternDeepSeek, string(merges))
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: "deepseek pattern", Pattern: bpe.PatternDeepSeek, MergeFile: string(merges)})
 	if err != nil {
 		f.Fatal(err)
 	}

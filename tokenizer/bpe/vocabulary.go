@@ -1,7 +1,6 @@
 package bpe
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 )
@@ -17,38 +16,63 @@ const (
 	// PatternCL100K is the pattern of cl100k_base and of Llama 3.
 	PatternCL100K
 	// PatternQwen2 is the pattern of Qwen 2, 2.5 and 3: that of cl100k_base
-	// with each digit by itself, over text in Unicode normalization form C.
+	// with each digit by itself.
 	PatternQwen2
 	// PatternDeepSeek is the pattern of DeepSeek V3 and R1, which cuts in three
 	// steps.
 	PatternDeepSeek
+
+	lastPattern = PatternDeepSeek
 )
 
 const (
-	// byteTokens is the number of tokens that are one byte. Inside this
-	// package the token of a byte is the byte's value, and the token that
-	// merge n makes is byteTokens+n unless the vocabulary says otherwise.
+	// byteTokens is the number of tokens that are one byte. Their numbers are
+	// the values of the bytes.
 	byteTokens = 256
 	// tokenBits bounds token and merge numbers so that a pair and its merge
 	// fit one word.
 	tokenBits = 21
-	maxTokens = 1 << tokenBits
-	tokenMask = maxTokens - 1
+	// MaxTokens is the largest number of tokens, and of merges, that a
+	// vocabulary may have.
+	MaxTokens = 1 << tokenBits
+	tokenMask = MaxTokens - 1
 	// mergeRecordBytes is one merge in a merge file: the left and the right
 	// token as little-endian 24-bit numbers.
 	mergeRecordBytes = 6
 )
 
-// A Merge joins two neighbouring tokens into one.
+// A Merge joins two neighbouring tokens into one. Tokens 0 to 255 are the
+// bytes by value.
 type Merge struct {
 	Left, Right, Result uint32
 }
 
-// A Vocabulary holds the merges of one vocabulary in the form that counting
-// needs. It is immutable and may be shared between any number of counters.
+// A Definition says what a vocabulary consists of.
+type Definition struct {
+	// Name is what Counter.Name returns.
+	Name string
+	// Pattern cuts texts into pieces.
+	Pattern Pattern
+	// NFC says that a text is brought to Unicode normalization form C first.
+	NFC bool
+	// MergeFile holds merges in the order in which they apply, each as two
+	// little-endian 24-bit token numbers; merge n makes token 256+n.
+	MergeFile string
+	// Merges is an alternative to MergeFile for vocabularies in which more
+	// than one merge makes a token, always of the same bytes. Of equal pairs
+	// the first counts.
+	Merges []Merge
+	// Whole lists pieces that are one token although no merges make them.
+	Whole []string
+}
+
+// A Vocabulary holds a vocabulary in the form that counting needs. It is
+// immutable and may be shared between any number of counters.
 type Vocabulary struct {
 	name    string
 	pattern Pattern
+	nfc     bool
+	whole   map[string]struct{}
 
 	// bytePairs is the merge of each pair of bytes, plus byteTokens; 0 is none.
 	bytePairs []uint32
@@ -62,63 +86,108 @@ type Vocabulary struct {
 	filterShift uint
 	// results maps a merge to its token where that is not byteTokens+merge.
 	results []uint32
-	seams   *seams
 	merges  int
-	// ordered says that each merge comes after those that make its parts,
-	// which splicing long pieces relies on.
+	// ordered says that each merge comes after those that make its parts.
+	// Splices and seams rely on it.
 	ordered bool
+	seams   *seams
 }
 
-// NewVocabulary builds a vocabulary from a merge file: the merges in the
-// order in which they apply, each as two little-endian 24-bit token numbers.
-// Tokens 0 to 255 are the bytes; merge n makes token 256+n.
-func NewVocabulary(name string, pattern Pattern, mergeFile string) (*Vocabulary, error) {
-	if len(mergeFile)%mergeRecordBytes != 0 {
-		return nil, fmt.Errorf("read merges of %s: %d bytes are not a whole number of records", name, len(mergeFile))
-	}
-	n := len(mergeFile) / mergeRecordBytes
-	v, err := newVocabulary(name, pattern, n)
+// NewVocabulary builds the tables of a vocabulary.
+func NewVocabulary(d Definition) (*Vocabulary, error) {
+	v, err := build(d)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("build vocabulary %q: %w", d.Name, err)
 	}
-	edges := byteEdges(n)
-	for i := range n {
-		record := mergeFile[i*mergeRecordBytes : (i+1)*mergeRecordBytes]
-		left := uint32(record[0]) | uint32(record[1])<<8 | uint32(record[2])<<16
-		right := uint32(record[3]) | uint32(record[4])<<8 | uint32(record[5])<<16
-		if max(left, right) >= uint32(byteTokens+i) {
-			return nil, fmt.Errorf("read merges of %s: merge %d joins a token that no earlier merge makes", name, i)
-		}
-		v.add(left, right, uint32(i))
-		v.seams.add(edges[left], edges[right])
-		edges = append(edges, edges[left].join(edges[right]))
-	}
-	v.ordered = true
 	return v, nil
 }
 
-func newVocabulary(name string, pattern Pattern, merges int) (*Vocabulary, error) {
-	if merges > maxTokens-byteTokens {
-		return nil, fmt.Errorf("build vocabulary %s: %d merges are more than %d", name, merges, maxTokens-byteTokens)
+func build(d Definition) (*Vocabulary, error) {
+	if d.Pattern == 0 || d.Pattern > lastPattern {
+		return nil, fmt.Errorf("pattern %d is not one of the constants", d.Pattern)
 	}
-	if pattern == 0 {
-		return nil, errors.New("build vocabulary " + name + ": no pattern")
+	if len(d.MergeFile)%mergeRecordBytes != 0 {
+		return nil, fmt.Errorf("a merge file of %d bytes is not a whole number of records", len(d.MergeFile))
 	}
+	if d.MergeFile != "" && d.Merges != nil {
+		return nil, fmt.Errorf("merges are given twice")
+	}
+	n := max(len(d.MergeFile)/mergeRecordBytes, len(d.Merges))
+	if n > MaxTokens-byteTokens {
+		return nil, fmt.Errorf("%d merges are more than %d", n, MaxTokens-byteTokens)
+	}
+	v := newTables(n)
+	v.name, v.pattern, v.nfc = d.Name, d.Pattern, d.NFC
+	if len(d.Whole) > 0 {
+		v.whole = make(map[string]struct{}, len(d.Whole))
+		for _, piece := range d.Whole {
+			v.whole[piece] = struct{}{}
+		}
+	}
+	if d.Merges != nil {
+		return v, v.addMerges(d.Merges)
+	}
+	return v, v.addFile(d.MergeFile)
+}
+
+func newTables(merges int) *Vocabulary {
 	// A quarter of the slots stay free at least; a filter word serves about
 	// three pairs, so that one lookup in a hundred passes it by chance.
 	slotBits := uint(max(8, bits.Len(uint(merges+merges/3))))
 	filterBits := uint(max(6, bits.Len(uint(merges/4))))
 	return &Vocabulary{
-		name:        name,
-		pattern:     pattern,
 		bytePairs:   make([]uint32, byteTokens*byteTokens),
 		slots:       make([]uint64, 1<<slotBits),
 		slotShift:   64 - slotBits,
 		filter:      make([]uint64, 1<<filterBits),
 		filterShift: 64 - filterBits,
-		seams:       new(seams),
 		merges:      merges,
-	}, nil
+		ordered:     true,
+		seams:       new(seams),
+	}
+}
+
+// addFile adds the merges of a merge file.
+func (v *Vocabulary) addFile(file string) error {
+	edges := byteEdges(v.merges)
+	for i := range v.merges {
+		record := file[i*mergeRecordBytes : (i+1)*mergeRecordBytes]
+		left := uint32(record[0]) | uint32(record[1])<<8 | uint32(record[2])<<16
+		right := uint32(record[3]) | uint32(record[4])<<8 | uint32(record[5])<<16
+		if max(left, right) >= uint32(byteTokens+i) {
+			return fmt.Errorf("merge %d joins a token that no earlier merge makes", i)
+		}
+		v.add(left, right, uint32(i))
+		v.seams.add(edges[left], edges[right])
+		edges = append(edges, edges[left].join(edges[right]))
+	}
+	return nil
+}
+
+// addMerges adds merges that name their result.
+func (v *Vocabulary) addMerges(merges []Merge) error {
+	v.results = make([]uint32, len(merges))
+	edges := byteEdges(0)
+	for i, m := range merges {
+		if max(m.Left, m.Right, m.Result) >= MaxTokens || m.Result < byteTokens {
+			return fmt.Errorf("merge %d: tokens %d, %d and %d are not from 0 to %d", i, m.Left, m.Right, m.Result, MaxTokens-1)
+		}
+		v.results[i] = m.Result
+		v.add(m.Left, m.Right, uint32(i))
+		if need := int(max(m.Left, m.Right, m.Result)) + 1; need > len(edges) {
+			edges = append(edges, make([]edge, need-len(edges))...)
+		}
+		left, right := edges[m.Left], edges[m.Right]
+		if left.length == 0 || right.length == 0 {
+			v.ordered = false
+			v.seams = nil
+		}
+		if v.ordered {
+			v.seams.add(left, right)
+			edges[m.Result] = left.join(right)
+		}
+	}
+	return nil
 }
 
 // byteEdges returns the edges of the bytes, with room for n more tokens.

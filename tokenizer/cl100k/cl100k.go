@@ -18,7 +18,7 @@ const Name = "cl100k_base"
 var merges string
 
 var vocabulary = sync.OnceValue(func() *bpe.Vocabulary {
-	v, err := bpe.NewVocabulary(Name, bpe.PatternCL100K, merges)
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: Name, Pattern: bpe.PatternCL100K, MergeFile: merges})
 	if err != nil {
 		panic(err) // the embedded file is checked by a test
 	}

@@ -56,17 +56,17 @@ type vocabularies struct {
 }
 
 var load = sync.OnceValue(func() vocabularies {
-	must := func(pattern bpe.Pattern, merges string) *bpe.Vocabulary {
-		v, err := bpe.NewVocabulary(Name, pattern, merges)
+	must := func(d bpe.Definition) *bpe.Vocabulary {
+		v, err := bpe.NewVocabulary(d)
 		if err != nil {
 			panic(err) // the embedded files are checked by a test
 		}
 		return v
 	}
 	return vocabularies{
-		o200k:  must(bpe.PatternO200K, o200kHead),
-		qwen3:  must(bpe.PatternQwen2, qwen3Head),
-		cl100k: must(bpe.PatternCL100K, qwen3Head),
+		o200k:  must(bpe.Definition{Name: Name, Pattern: bpe.PatternO200K, MergeFile: o200kHead}),
+		qwen3:  must(bpe.Definition{Name: Name, Pattern: bpe.PatternQwen2, NFC: true, MergeFile: qwen3Head}),
+		cl100k: must(bpe.Definition{Name: Name, Pattern: bpe.PatternCL100K, MergeFile: qwen3Head}),
 	}
 })
 

@@ -18,7 +18,7 @@ const Name = "qwen3"
 var merges string
 
 var vocabulary = sync.OnceValue(func() *bpe.Vocabulary {
-	v, err := bpe.NewVocabulary(Name, bpe.PatternQwen2, merges)
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: Name, Pattern: bpe.PatternQwen2, NFC: true, MergeFile: merges})
 	if err != nil {
 		panic(err) // the embedded file is checked by a test
 	}
