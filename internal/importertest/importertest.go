@@ -6,6 +6,7 @@ package importertest
 import (
 	"bytes"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,23 +148,44 @@ func Read(t testing.TB, data []byte, formats []sessionfile.Format) *sessionfile.
 	return nil
 }
 
-// CutLines cuts a file of JSON lines after every byte: the messages are those
+// CutLines cuts a file of JSON lines anywhere: the messages are those
 // of the whole lines before the cut, no matter where it is, since every
 // object stands on a line of its own.
 func CutLines(t *testing.T, data []byte, formats []sessionfile.Format) {
 	t.Helper()
-	for cut := range len(data) + 1 {
-		whole := data[:bytes.LastIndexByte(data[:cut], '\n')+1]
+	imported, want := -1, ""
+	for cut := range cuts(data) {
+		whole := bytes.LastIndexByte(data[:cut], '\n') + 1
 		if cut == len(data) || data[cut] == '\n' {
-			whole = data[:cut] // the last line is whole without its break
+			whole = cut // the last line is whole without its break
 		}
-		if got, want := texts(data[:cut], formats), texts(whole, formats); got != want {
+		if whole != imported {
+			imported, want = whole, texts(data[:whole], formats)
+		}
+		if got := texts(data[:cut], formats); got != want {
 			t.Fatalf("cut at byte %d:\n%s", cut, cmp.Diff(want, got))
 		}
 	}
 }
 
-// CutDocument cuts a document after every byte: what the messages say is what
+// cuts yields where a file is cut: beside every byte that means something to
+// JSON and at each seventh byte between, or everywhere when FORGE_SOAK is
+// set.
+func cuts(data []byte) iter.Seq[int] {
+	everywhere := os.Getenv("FORGE_SOAK") != ""
+	return func(yield func(int) bool) {
+		for cut := range len(data) + 1 {
+			beside := cut == len(data) || cut > 0 && bytes.IndexByte(meaning, data[cut-1]) >= 0
+			if (everywhere || beside || cut%7 == 0 || data[cut] == '\n') && !yield(cut) {
+				return
+			}
+		}
+	}
+}
+
+var meaning = []byte("{}[]\\\n")
+
+// CutDocument cuts a document anywhere: what the messages say is what
 // the first ones of the whole document say, never fewer than with an earlier
 // cut. Only the last one, in which the cut is, may differ.
 func CutDocument(t *testing.T, data []byte, formats []sessionfile.Format) {
@@ -183,7 +205,7 @@ func CutDocument(t *testing.T, data []byte, formats []sessionfile.Format) {
 		return out
 	}
 	want, longest := said(data), 0
-	for cut := range len(data) + 1 {
+	for cut := range cuts(data) {
 		got := said(data[:cut])
 		if whole := max(len(got)-1, 0); len(got) > len(want) || !slices.Equal(got[:whole], want[:whole]) {
 			t.Fatalf("cut at byte %d:\n%s", cut, cmp.Diff(want, got))

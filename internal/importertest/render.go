@@ -119,6 +119,9 @@ func renderRequest(out *strings.Builder, r sessionfile.Request) {
 		fmt.Fprintf(out, " input=%d cached=%d written=%d output=%d reasoning=%d",
 			u.InputTokens, u.CachedInputTokens, u.CacheWriteInputTokens, u.OutputTokens, u.ReasoningTokens)
 	}
+	if r.Compaction {
+		out.WriteString(" compaction")
+	}
 	if r.Failed != "" {
 		fmt.Fprintf(out, " failed=%q", r.Failed)
 	}
