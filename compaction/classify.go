@@ -53,7 +53,7 @@ func featuresOf(hits []hit, n int) features {
 		for _, s := range l.nodes[h.node].senses {
 			if seen&(1<<s.language) == 0 {
 				seen |= 1 << s.language
-				weight[s.language] += int(h.end-h.start) + 2
+				weight[s.language] += min(int(h.end-h.start), 12) + min(int(h.end-h.start), 3) - 1
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func featuresOf(hits []hit, n int) features {
 // and a quarter of it for a second cue.
 var weights = [familyCount]int{
 	prohibit: 56, oblige: 40, wish: 16, condition: 24, guard: 34, prefer: 32, bound: 24, correct: 28, decide: 30, keep: 32,
-	reason: 4,
+	reason: 4, contrast: 26, limit: 14,
 }
 
 // statement is a classified sentence.
@@ -115,6 +115,9 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	f := featuresOf(hits, len(folded))
 	marks := marksOf(raw)
 	st := statement{back: f.first[back] == 0}
+	if bytes.HasPrefix(folded, []byte("no ")) && f.first[chatter] != 0 && f.first[prohibit] != 0 {
+		f.count[prohibit], f.first[prohibit] = f.count[prohibit]+1, 0 // "no jokes": the word alone means too much
+	}
 	score := 10
 	for fam, w := range weights {
 		if w == 0 || f.count[fam] == 0 {
@@ -126,28 +129,45 @@ func classify(raw string, folded []byte, hits []hit) statement {
 		}
 	}
 	starts := leading(folded)
-	if at := int(f.first[order]); at >= 0 && (at <= starts || at > 2 && (folded[at-2] == ',' || folded[at-2] == ':')) {
+	rules := f.count[prohibit] + f.count[oblige] + f.count[guard] + f.count[keep] + f.count[decide] + f.count[contrast] + f.count[limit]
+	orderAt, isTask := int(f.first[order]), f.first[task] >= 0 && int(f.first[task]) <= starts
+	switch {
+	case isTask && rules == 0:
+		score -= 2
+	case orderAt >= 0 && (orderAt <= starts || orderAt > 2 && (folded[orderAt-2] == ',' || folded[orderAt-2] == ':')):
 		score += 14
 	}
 	score += min(18, 8*marks.names+6*marks.numbers)
-	question := marks.question
-	strong := f.count[prohibit]+f.count[guard] > 0 || f.count[oblige] > 0 && f.count[condition] > 0
-	if question {
+	asks := f.first[ask] == 0
+	switch {
+	case marks.question && asks && f.first[task] != 0:
+		score -= 90 // a request as a question ("can you …?") is the next case
+	case marks.question:
 		score -= 34
-		if f.first[ask] == 0 {
-			score -= 16
-		}
-		if strong && f.first[ask] != 0 {
+		if f.count[prohibit]+f.count[guard] > 0 || f.count[oblige] > 0 && f.count[condition] > 0 {
 			score += 24
 		}
-	} else if f.first[ask] == 0 && f.language != 0 {
+	case asks && rules == 0:
+		score -= 16
+	case f.count[narrate]+f.count[doubt]+f.count[chatter] == 0 && !isTask:
+		score += 14 // a plain statement can be a rule without any cue
+	}
+	switch {
+	case f.count[narrate] == 0:
+	case rules+f.count[wish]+f.count[prefer]+f.count[bound] > 0 && int(f.first[narrate]) > starts:
+		score -= 10
+	case rules > 0:
+		score -= 22
+	case int(f.first[narrate]) <= starts:
+		score -= 40
+	default:
+		score -= 26
+	}
+	if f.count[narrate] > 1 {
 		score -= 8
 	}
-	if f.count[narrate] > 0 {
-		score -= 30 + 6*min(2, f.count[narrate]-1)
-		if f.count[narrate] > 0 && int(f.first[narrate]) <= starts {
-			score -= 10
-		}
+	if f.count[narrate] > 0 && f.first[prohibit] < 0 && f.first[chatter] == 0 {
+		score -= 10
 	}
 	if f.count[doubt] > 0 {
 		score -= 22
@@ -288,7 +308,7 @@ func letterBytes(folded []byte) int {
 	return n
 }
 
-// quotedSpans returns the quotations of three words and more in folded text,
+// quotedSpans returns the quotations of two words and more in folded text,
 // as spans to be passed over. A quotation in a script without spaces counts
 // from eight letters on.
 func quotedSpans(dst []span, folded []byte) []span {
@@ -317,7 +337,7 @@ func quotedSpans(dst []span, folded []byte) []span {
 			j += n
 		}
 		end := i + size + length + utf8.RuneLen(closer)
-		if words >= 3 || wide >= 8 {
+		if words >= 2 || wide >= 8 {
 			dst = append(dst, span{i, end})
 		}
 		i = end

@@ -43,13 +43,10 @@ func newCover(candidates []*candidate) *cover {
 	}
 	for _, cand := range candidates {
 		for _, t := range cand.terms {
-			// log2 of how rare it is, at least 1; names count double.
+			// log2 of how rare it is, at least 1.
 			w := int32(1)
 			for n := int32(len(candidates)) / frequency[t.hash]; n > 1; n >>= 1 {
 				w++
-			}
-			if t.name {
-				w *= 2
 			}
 			c.weight[t.hash] = w
 		}

@@ -23,7 +23,7 @@ const (
 	ledgerShare     = 20
 	tightLedger     = 8 // when the pins alone would fill four fifths
 	requestBonus    = 30
-	priorWeight     = 1500
+	priorWeight     = 4000
 	coverFactor     = 12 // candidates for the cover, in multiples of the room
 	coverFloorScore = -24
 )

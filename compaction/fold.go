@@ -10,7 +10,7 @@ import (
 // compared as.
 const foldable = "aàáâãäåāăąǎạảấầẩẫậắằẳẵặ cçćĉċč dďđðḍ eèéêëēĕėęěẹẻẽếềểễệ gĝğġģ hĥħ iìíîïĩīĭįıịỉ jĵ kķ " +
 	"lĺļľŀł nñńņňŋ oòóôõöøōŏőơọỏốồổỗộớờởỡợ rŕŗř sśŝşšșſ tţťŧț uùúûüũūŭůűųưụủứừửữự wŵ yýÿŷỳỵỷỹ zźżž " +
-	"αά εέ ηή ιίϊΐ οό υύϋΰ ωώ σς"
+	"αά её εέ ηή ιίϊΐ οό υύϋΰ ωώ σς"
 
 // foldTable maps the runes of foldable.
 var foldTable = sync.OnceValue(func() map[rune]rune {

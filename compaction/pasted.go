@@ -8,6 +8,9 @@ import (
 // looksLikeData reports whether a line reads like pasted output or code
 // rather than like something a person wrote.
 func looksLikeData(line, trimmed string) bool {
+	if trimmed == "" {
+		return false
+	}
 	if len(trimmed) > 2000 || timestamped(trimmed) || located(trimmed) || levelled(trimmed) {
 		return true
 	}
@@ -20,8 +23,10 @@ func looksLikeData(line, trimmed string) bool {
 			return true
 		}
 	}
-	if (trimmed[0] == '+' || trimmed[0] == '-') && len(trimmed) > 1 && trimmed[1] != ' ' && trimmed[1] != '-' {
-		return true // a line of a diff
+	if (trimmed[0] == '+' || trimmed[0] == '-') && len(trimmed) > 1 {
+		if rest := strings.TrimSpace(trimmed[1:]); trimmed[1] != ' ' && trimmed[1] != '-' || looksLikeData(rest, rest) {
+			return true // a line of a diff
+		}
 	}
 	return dense(trimmed) || (line[0] == '\t' || strings.HasPrefix(line, "    ")) && bulletLength(line) == 0 && codeEnd(trimmed)
 }

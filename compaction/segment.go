@@ -166,7 +166,7 @@ func bulletLength(line string) int {
 	n := len(line) - len(trimmed)
 	i := 0
 	switch {
-	case strings.HasPrefix(trimmed, "- ") || strings.HasPrefix(trimmed, "* ") || strings.HasPrefix(trimmed, "+ "):
+	case strings.HasPrefix(trimmed, "- ") || strings.HasPrefix(trimmed, "* "):
 		i = 2
 	case strings.HasPrefix(trimmed, "• ") || strings.HasPrefix(trimmed, "– "):
 		_, size := utf8.DecodeRuneInString(trimmed)

@@ -117,19 +117,19 @@ func withoutOpenCalls(ms []message.Message) []message.Message {
 
 // result is what was measured with one set of phrasings.
 type result struct {
-	wording                          string
-	ranges, kept, total              int
-	replacedKept, replaced           int
-	pinsNotPlanted, pins             int
-	rangeTokens, textTokens, planted int
-	byFamily, byLanguage, byPosition map[string]*share
-	lost                             []seed
+	wording                                  string
+	ranges, kept, total                      int
+	replacedKept, replaced                   int
+	pinsNotPlanted, pins                     int
+	rangeTokens, textTokens, planted         int
+	byFamily, byLanguage, byPosition, byName map[string]*share
+	lost                                     []seed
 }
 
 type share struct{ kept, total int }
 
 func measure(sessions [][]message.Message, w wording, ranges int, first uint64, tokens, small int) (*result, error) {
-	res := &result{wording: w.name, byFamily: map[string]*share{}, byLanguage: map[string]*share{}, byPosition: map[string]*share{}}
+	res := &result{wording: w.name, byFamily: map[string]*share{}, byLanguage: map[string]*share{}, byPosition: map[string]*share{}, byName: map[string]*share{}}
 	for i := range ranges {
 		r := rand.New(rand.NewPCG(first+uint64(i), 98))
 		counter := tokencount.New(o200k.New(), tokencount.Profile{})
@@ -186,7 +186,7 @@ func (res *result) add(p *planted, counter *tokencount.Counter) error {
 			res.lost = append(res.lost, s)
 		}
 		for m, key := range map[*map[string]*share]string{&res.byFamily: s.family, &res.byLanguage: s.language,
-			&res.byPosition: fmt.Sprintf("%.0f%%", math.Floor(s.position*5)*20)} {
+			&res.byName: s.naming, &res.byPosition: fmt.Sprintf("%.0f%%", math.Floor(s.position*5)*20)} {
 			if (*m)[key] == nil {
 				(*m)[key] = &share{}
 			}
@@ -225,7 +225,7 @@ func (res *result) print(out io.Writer, misses bool) {
 	fmt.Fprintf(out, "  %d ranges, %d tokens each, checkpoint %d tokens (reduction %.2f %%), planted %.0f %% of it\n", res.ranges, res.rangeTokens/res.ranges,
 		res.textTokens/res.ranges, 100-100*float64(res.textTokens)/float64(res.rangeTokens), 100*float64(res.planted)/float64(res.textTokens))
 	fmt.Fprintf(out, "  %d pins, %d of them from messages where nothing was planted\n", res.pins/res.ranges, res.pinsNotPlanted/res.ranges)
-	for _, m := range []map[string]*share{res.byFamily, res.byLanguage, res.byPosition} {
+	for _, m := range []map[string]*share{res.byFamily, res.byLanguage, res.byPosition, res.byName} {
 		var parts []string
 		for _, k := range sortedKeys(m) {
 			parts = append(parts, fmt.Sprintf("%s %d/%d", k, m[k].kept, m[k].total))

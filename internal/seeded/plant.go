@@ -14,6 +14,7 @@ import (
 // seed is a planted rule.
 type seed struct {
 	family, language, text string
+	naming                 string // "named" or "plain": with made-up names, or in everyday words
 	messageID              string
 	keys                   []string
 	// replaced is the message of the statement that a correction replaces.
@@ -57,9 +58,19 @@ func plant(r *rand.Rand, sessions [][]message.Message, w wording, counter *token
 		number++
 		return message.Message{ID: fmt.Sprintf("planted-%d", number), Role: message.RoleUser, Blocks: []message.Block{message.Text{Text: text}}}
 	}
-	for p.seedTokens < target*28/100 {
+	used := map[string]bool{} // a rule without a fresh value is planted once
+	for tries := 0; p.seedTokens < target*28/100 && tries < 4000; tries++ {
 		ph := pick(r, w.phrases)
-		s := seed{family: ph.family, language: ph.language}
+		if !strings.Contains(ph.texts[0], "{") {
+			if used[ph.texts[0]] {
+				continue
+			}
+			used[ph.texts[0]] = true
+		}
+		s := seed{family: ph.family, language: ph.language, naming: "plain"}
+		if strings.Contains(strings.Join(ph.texts, ""), "{") {
+			s.naming = "named"
+		}
 		at := pick(r, places)
 		var rule string
 		if len(ph.texts) == 2 {
