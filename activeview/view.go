@@ -20,6 +20,7 @@ const (
 	ReasonCleared        = "old tool output cleared"
 	ReasonReplaced       = "replaced by a later summary"
 	ReasonRetained       = "kept through a compaction"
+	ReasonCut            = "kept through a compaction, cut to its share"
 )
 
 // A View is the active view over one transcript: instructions, memory, the
@@ -47,6 +48,9 @@ type View struct {
 	changed      map[string]int // line id → index in delta.Changed
 	visited      int
 	generation   int
+	touched      bool // something before the end changed since TakePrefix
+	firstTouched int  // the first such entry; -1 for instructions or tools
+	lastTotal    int  // tokens at the last TakePrefix
 }
 
 // entry is one message with its ledger lines.
@@ -85,6 +89,7 @@ func (v *View) SetInstructions(ms []message.Message) {
 		}
 		v.instructions = append(v.instructions, v.admit(m, false, ReasonInstructions, nil))
 	}
+	v.touch(-1)
 	v.generation++
 }
 
@@ -121,6 +126,7 @@ func (v *View) SetTools(ds []message.ToolDefinition) {
 		v.tools = append(v.tools, toolEntry{d, l})
 		v.put(l)
 	}
+	v.touch(-1)
 	v.generation++
 }
 
@@ -241,6 +247,7 @@ func (v *View) Apply(t *transcript.Transcript, c Change) error {
 	}
 	v.extendTo(t, c.At)
 	v.stale = true
+	v.generation++
 	switch c.Kind {
 	case ChangeCompaction:
 		if c.KeepFrom < 0 || c.KeepFrom > c.At {
@@ -249,36 +256,25 @@ func (v *View) Apply(t *transcript.Transcript, c Change) error {
 		v.compact(c)
 	case ChangeProjection:
 		for _, ref := range c.Results {
-			if err := v.project(ref, c.StandIn); err != nil {
+			if err := v.project(ref, c.StandIn, ReasonCleared); err != nil {
 				return err
 			}
 		}
 	default:
 		return fmt.Errorf("apply change at message %d: unknown kind %q", c.At, c.Kind)
 	}
-	v.generation++
 	return nil
 }
 
 func (v *View) compact(c Change) {
-	for _, e := range v.memory {
-		v.hide(e, Dropped, ReasonReplaced)
-	}
 	for _, e := range v.entries[:c.KeepFrom] {
 		if e.message.Role != message.RoleSystem && !e.hidden {
 			v.hide(e, Summarized, ReasonSummarized)
 			v.retained--
 		}
 	}
-	v.replaced, v.memory = append(v.replaced, v.memory...), nil
-	for i, m := range c.Replacement {
-		m.ID = fmt.Sprintf("compaction-%d-%d", v.generation+1, i+1)
-		reason := ReasonSummary
-		if m.Origin != message.OriginSummary {
-			reason = ReasonRetained
-		}
-		v.memory = append(v.memory, v.admit(m, false, reason, nil))
-	}
+	v.replaceMemory(c.Replacement)
+	v.touch(0)
 }
 
 // hide takes a message out of the window; its lines stay in the ledger.
@@ -295,7 +291,7 @@ func (v *View) hide(e *entry, d Decision, reason string) {
 	}
 }
 
-func (v *View) project(ref transcript.Ref, standIn string) error {
+func (v *View) project(ref transcript.Ref, standIn, reason string) error {
 	if ref.Message < 0 || ref.Message >= len(v.entries) || ref.Block < 0 || ref.Block >= len(v.entries[ref.Message].lines) {
 		return fmt.Errorf("project result %d/%d: the view has no such block", ref.Message, ref.Block)
 	}
@@ -314,8 +310,9 @@ func (v *View) project(ref transcript.Ref, standIn string) error {
 	e.message.Blocks = blocks
 	l := e.lines[ref.Block]
 	l.Tokens = v.counter.Text(standIn)
-	l.Decision, l.Reason = Projected, ReasonCleared
+	l.Decision, l.Reason = Projected, reason
 	v.change(&e.lines[ref.Block], l)
+	v.touch(ref.Message)
 	return nil
 }
 

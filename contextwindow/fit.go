@@ -1,6 +1,7 @@
 package contextwindow
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 
@@ -10,11 +11,13 @@ import (
 	"github.com/forge-agent/forge/tokencount"
 )
 
-// Fit looks at the next request. It costs what is new since the last call.
+// Fit looks at the next request and, in the mode Compact, makes it fit. It
+// costs what is new since the last call.
 //
 // The error is a *LimitError when the request must not be sent; the Fit is
-// valid then too, for the trace. Any other error is about the arguments.
-func (m *Manager) Fit(in Input) (*Fit, error) {
+// valid then too, for the trace. Any other error is about the arguments, or
+// comes from a strategy that could not make a checkpoint.
+func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 	if in.Transcript == nil {
 		return nil, fmt.Errorf("%w: the transcript is nil", ErrInvalid)
 	}
@@ -23,24 +26,32 @@ func (m *Manager) Fit(in Input) (*Fit, error) {
 		return nil, err
 	}
 	m.step++
-	f := &Fit{
-		Step: m.step, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget,
-		sample:           tokencount.Sample{Counted: m.view.Breakdown(), Generation: m.view.Generation(), Complete: in.Complete},
-		MandatoryTokens:  m.view.MandatoryTokens(),
-		RetainedMessages: m.view.RetainedMessages(), Ledger: m.view.TakeDelta(), LedgerHash: m.view.LedgerHash(),
-		InstructionsHash: hashMessages(in.Instructions),
-	}
+	f := &Fit{Step: m.step, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget, InstructionsHash: hashMessages(in.Instructions)}
 	if f.Model == "" {
 		f.Model = m.capabilities.Model
 	}
-	f.Restructured = m.step > 1 && f.sample.Generation != generation
-	m.weigh(f)
+	m.measure(in, f)
+	if m.mode == Compact {
+		if err := m.relieve(ctx, in, f); err != nil {
+			return nil, err
+		}
+		m.remind(f)
+	}
+	m.decide(f)
+	f.RetainedMessages, f.PrefixTokens = m.view.RetainedMessages(), m.view.TakePrefix()
+	f.Ledger, f.LedgerHash = m.view.TakeDelta(), m.view.LedgerHash()
+	f.Restructured = m.step > 1 && f.sample.Generation != m.sampleGeneration(generation)
 	f.Visited = m.view.Visited() - visited
 	m.sent = f
 	if f.Action != Stop {
 		return f, nil
 	}
-	return f, &LimitError{Budget: f.Budget, MandatoryTokens: f.MandatoryTokens, Breakdown: f.Breakdown, Largest: largest(f.Breakdown)}
+	return f, m.limitError(f)
+}
+
+func (m *Manager) limitError(f *Fit) *LimitError {
+	return &LimitError{Budget: f.Budget, MandatoryTokens: f.MandatoryTokens, Breakdown: f.Breakdown, Largest: largest(f.Breakdown),
+		Mandatory: f.Verdict == budget.MandatoryOverflow, Diagnosis: m.Diagnose(f)}
 }
 
 // derive brings the view up to date.
@@ -49,6 +60,10 @@ func (m *Manager) derive(in Input) error {
 	m.view.SetTools(in.Tools)
 	if len(in.Changes) < m.changes {
 		return fmt.Errorf("%w: %d changes were applied, %d are left in the input", ErrInvalid, m.changes, len(in.Changes))
+	}
+	if m.mode == Compact {
+		m.view.Extend(in.Transcript)
+		return nil // this view is our own; what another agent did to its view is no part of it
 	}
 	for _, c := range in.Changes[m.changes:] {
 		if err := m.view.Apply(in.Transcript, c); err != nil {
@@ -60,16 +75,36 @@ func (m *Manager) derive(in Input) error {
 	return nil
 }
 
-// weigh estimates the request and decides.
+// measure counts the view as it is now and weighs it.
+func (m *Manager) measure(in Input, f *Fit) {
+	f.sample = tokencount.Sample{Counted: m.view.Breakdown(), Generation: m.sampleGeneration(m.view.Generation()), Complete: in.Complete}
+	f.MandatoryTokens = m.view.MandatoryTokens()
+	m.weigh(f)
+}
+
+// sampleGeneration tells the views of the mode Compact apart from those of
+// another agent that share a calibration with them.
+func (m *Manager) sampleGeneration(generation int) int {
+	if m.mode == Compact {
+		return -1 - generation
+	}
+	return generation
+}
+
+// weigh estimates the request.
 func (m *Manager) weigh(f *Fit) {
 	f.CountedTokens = f.sample.Counted.Total()
 	f.Breakdown, f.Estimate = m.calibration(f.Model).Estimate(m.counter.Profile(), f.sample)
 	f.Verdict = f.Budget.Check(f.Estimate.Tokens, f.MandatoryTokens)
+}
+
+// decide picks the action: the mode does, never the measurement (C4, C14).
+func (m *Manager) decide(f *Fit) {
 	f.Action = Send
-	switch f.Verdict {
-	case budget.MandatoryOverflow:
+	switch {
+	case f.Verdict == budget.MandatoryOverflow, f.Verdict == budget.Overflow && m.mode == Compact:
 		f.Action = Stop
-	case budget.Overflow:
+	case f.Verdict == budget.Overflow:
 		f.Action = SendOverBudget
 		if m.mode != Off {
 			f.Warning = fmt.Sprintf("request %d weighs about %d tokens, %d over the budget of %d", f.Step,
@@ -109,7 +144,14 @@ func hashMessages(ms []message.Message) message.Hash {
 // Request returns the request that the last Fit looked at. Building it costs
 // its whole length.
 func (m *Manager) Request(in Input) model.Request {
-	return model.Request{Instructions: in.Instructions, Messages: m.view.Messages(), Tools: in.Tools, OutputTokens: m.budget.OutputTokens}
+	return model.Request{Instructions: in.Instructions, Messages: m.view.Messages(), Tools: in.Tools, OutputTokens: m.budget.OutputTokens, Reminder: m.reminder()}
+}
+
+func (m *Manager) reminder() string {
+	if m.sent == nil {
+		return ""
+	}
+	return m.sent.Reminder
 }
 
 // A Reconciliation compares an estimate with what the provider reported

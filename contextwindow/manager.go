@@ -15,6 +15,8 @@ import (
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/checkpoint"
+	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/tokencount"
@@ -29,6 +31,9 @@ const (
 	Off Mode = "off"
 	// Warn measures, warns, and still sends; it is the default (F-MOD-02).
 	Warn Mode = "warn"
+	// Compact relieves a request that is over budget, or stops it
+	// (F-MOD-03).
+	Compact Mode = "compact"
 )
 
 // ErrInvalid is wrapped by errors about arguments.
@@ -48,12 +53,21 @@ type LimitError struct {
 	Breakdown budget.Breakdown
 	// Largest is the heaviest category of the request.
 	Largest budget.Category
+	// Mandatory says that the mandatory part alone does not fit; otherwise
+	// the mode Compact could free nothing more.
+	Mandatory bool
+	// Diagnosis says what fills the window and what helps.
+	Diagnosis Diagnosis
 }
 
-// Error names the exhausted budget and its heaviest part.
+// Error names the exhausted budget, its heaviest part and what helps.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s: instructions, current request, tools and pending results weigh %d tokens, %d are available in a window of %d; the heaviest part is %s with %d tokens: shorten it or use a model with a larger window",
-		ErrLimitReached, e.MandatoryTokens, e.Budget.AvailableTokens, e.Budget.WindowTokens, e.Largest, e.Breakdown[e.Largest])
+	what, tokens := "the request", e.Breakdown.Total()
+	if e.Mandatory {
+		what, tokens = "instructions, current request, tools and pending results", e.MandatoryTokens
+	}
+	return fmt.Sprintf("%s: %s weigh %d tokens, %d are available in a window of %d; %s",
+		ErrLimitReached, what, tokens, e.Budget.AvailableTokens, e.Budget.WindowTokens, e.Diagnosis)
 }
 
 // Unwrap returns ErrLimitReached.
@@ -66,6 +80,11 @@ type Options struct {
 	Mode Mode
 	// Budget holds the two reserves.
 	Budget budget.Settings
+	// Compaction holds the settings of the mode Compact.
+	Compaction Compaction
+	// Calibrations holds what was learned of models, by id; nil for nothing.
+	// The manager reads and writes it.
+	Calibrations map[string]*tokencount.Calibration
 }
 
 // A Manager keeps one conversation with one model window. It belongs to one
@@ -80,6 +99,17 @@ type Manager struct {
 	changes      int // changes of the input applied so far
 	step         int
 	sent         *Fit // the last fit, until its usage came in
+
+	compaction Compaction
+	index      compaction.Index
+	through    int                     // messages summarized in the view
+	active     *checkpoint.Checkpoint  // what stands for them, nil for none
+	projected  map[transcript.Ref]bool // results that have a stand-in
+	compacted  map[message.Hash]bool   // ranges that were summarized
+	claims     claims
+	windows    int    // checkpoints installed
+	newContext bool   // the model asked for one
+	recovered  string // message id of the request that was recovered
 }
 
 // New returns a manager for a model with these capabilities. counter counts
@@ -95,9 +125,16 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 	switch o.Mode {
 	case "":
 		o.Mode = Warn
-	case Off, Warn:
+	case Off, Warn, Compact:
 	default:
-		return nil, fmt.Errorf("%w: unknown mode %q, use off or warn", ErrInvalid, o.Mode)
+		return nil, fmt.Errorf("%w: unknown mode %q, use off, warn or compact", ErrInvalid, o.Mode)
+	}
+	var err error
+	if o.Compaction, err = o.Compaction.withDefaults(); err != nil {
+		return nil, err
+	}
+	if o.Calibrations == nil {
+		o.Calibrations = map[string]*tokencount.Calibration{}
 	}
 	b, err := budget.New(c.WindowTokens, c.MaxOutputTokens, o.Budget)
 	if err != nil {
@@ -105,7 +142,7 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 	}
 	return &Manager{
 		capabilities: c, budget: b.WithMaxInput(c.MaxInputTokens), mode: o.Mode, counter: counter, view: activeview.New(counter),
-		calibrations: map[string]*tokencount.Calibration{},
+		calibrations: o.Calibrations, compaction: o.Compaction, compacted: map[message.Hash]bool{}, projected: map[transcript.Ref]bool{},
 	}, nil
 }
 
@@ -170,6 +207,19 @@ type Fit struct {
 	Action  Action
 	// Warning is a line for people when the mode warns; empty otherwise.
 	Warning string
+	// Relief lists what the mode Compact did to make the request fit, in
+	// order; Compactions are the checkpoints among it, Projections the tool
+	// results that were cleared.
+	Relief      []Relief
+	Compactions []CompactionReport
+	Projections []ProjectionReport
+	// Reminder goes to the model with this request only; empty for none.
+	// ReminderTier says how urgent it is.
+	Reminder     string
+	ReminderTier Tier
+	// PrefixTokens is how much of the request, as counted, is the unchanged
+	// beginning of the one before: what a provider's cache can cover.
+	PrefixTokens int
 	// RetainedMessages is how many transcript messages are in the window.
 	RetainedMessages int
 	// Ledger is what changed in the ledger since the last Fit; the first one

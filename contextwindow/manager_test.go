@@ -1,6 +1,7 @@
 package contextwindow_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -74,7 +75,7 @@ func TestModes(t *testing.T) {
 			old, request := old, request
 			old.Blocks = say("", "", c.oldTokens).Blocks
 			request.Blocks = say("", "", c.request).Blocks
-			f, err := manager(t, 20000, c.mode).Fit(contextwindow.Input{Transcript: record(t, old, request), Complete: true})
+			f, err := manager(t, 20000, c.mode).Fit(context.Background(), contextwindow.Input{Transcript: record(t, old, request), Complete: true})
 			if stop := c.action == contextwindow.Stop; errors.Is(err, contextwindow.ErrLimitReached) != stop {
 				t.Fatalf("error %v", err)
 			}
@@ -94,7 +95,7 @@ func TestLimitErrorNamesWhatIsTooBig(t *testing.T) {
 	m := manager(t, 20000, contextwindow.Warn)
 	in := contextwindow.Input{Transcript: record(t, say("u", message.RoleUser, 10)),
 		Tools: []message.ToolDefinition{{Name: "big", Description: strings.Repeat("w ", 12000)}}}
-	_, err := m.Fit(in)
+	_, err := m.Fit(context.Background(), in)
 	var limit *contextwindow.LimitError
 	if !errors.As(err, &limit) || limit.Largest != budget.ToolSchemas {
 		t.Fatalf("error %v", err)
@@ -119,13 +120,13 @@ func TestFitCostsWhatIsNew(t *testing.T) {
 			}
 		}
 		in := contextwindow.Input{Transcript: tr, Instructions: []message.Message{say("", message.RoleSystem, 9)}}
-		if _, err := m.Fit(in); err != nil {
+		if _, err := m.Fit(context.Background(), in); err != nil {
 			t.Fatal(err)
 		}
 		if err := tr.Append(say("new", message.RoleUser, 3)); err != nil {
 			t.Fatal(err)
 		}
-		f, err := m.Fit(in)
+		f, err := m.Fit(context.Background(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +147,7 @@ func TestInstructionsHash(t *testing.T) {
 	tr := record(t, say("u", message.RoleUser, 3))
 	in := contextwindow.Input{Transcript: tr, Instructions: []message.Message{say("x", message.RoleSystem, 4)}}
 	fit := func() *contextwindow.Fit {
-		f, err := m.Fit(in)
+		f, err := m.Fit(context.Background(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,7 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("usage without a request: %v", err)
 	}
 	tr := record(t, say("u", message.RoleUser, 100))
-	f, err := m.Fit(contextwindow.Input{Transcript: tr})
+	f, err := m.Fit(context.Background(), contextwindow.Input{Transcript: tr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestUnseenInstructionsAreLearned(t *testing.T) {
 	m := manager(t, 20000, contextwindow.Warn)
 	tr := record(t, say("u", message.RoleUser, 100))
 	in := contextwindow.Input{Transcript: tr}
-	if _, err := m.Fit(in); err != nil {
+	if _, err := m.Fit(context.Background(), in); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Reconcile(message.Usage{InputTokens: 2100}); err != nil {
@@ -205,7 +206,7 @@ func TestUnseenInstructionsAreLearned(t *testing.T) {
 	if err := tr.Append(say("a", message.RoleAssistant, 50)); err != nil {
 		t.Fatal(err)
 	}
-	f, err := m.Fit(in)
+	f, err := m.Fit(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestChangesOfAnotherAgent(t *testing.T) {
 	tr := record(t, say("u1", message.RoleUser, 500), say("a1", message.RoleAssistant, 700), say("u2", message.RoleUser, 9))
 	summary := message.Message{Role: message.RoleUser, Origin: message.OriginSummary, Blocks: say("", "", 40).Blocks}
 	in := contextwindow.Input{Transcript: tr, Changes: []activeview.Change{{Kind: activeview.ChangeCompaction, At: 2, KeepFrom: 2, Replacement: []message.Message{summary}}}}
-	f, err := m.Fit(in)
+	f, err := m.Fit(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestChangesOfAnotherAgent(t *testing.T) {
 		t.Errorf("request has %d messages and an output cap of %d", len(r.Messages), r.OutputTokens)
 	}
 	in.Changes = nil
-	if _, err := m.Fit(in); !errors.Is(err, contextwindow.ErrInvalid) {
+	if _, err := m.Fit(context.Background(), in); !errors.Is(err, contextwindow.ErrInvalid) {
 		t.Errorf("changes taken back: %v", err)
 	}
 }
@@ -253,7 +254,10 @@ func TestNewRefuses(t *testing.T) {
 			_, err := contextwindow.New(good, counter(), &contextwindow.Options{Budget: budget.Settings{BufferTokens: -1}})
 			return err
 		},
-		"nil transcript": func() error { _, err := manager(t, 20000, "").Fit(contextwindow.Input{}); return err },
+		"nil transcript": func() error {
+			_, err := manager(t, 20000, "").Fit(context.Background(), contextwindow.Input{})
+			return err
+		},
 	} {
 		err := f()
 		if !errors.Is(err, contextwindow.ErrInvalid) && !errors.Is(err, budget.ErrInvalid) {
@@ -290,7 +294,7 @@ func BenchmarkFitOneNewMessage(b *testing.B) {
 				}
 			}
 			in := contextwindow.Input{Transcript: &tr}
-			if _, err := m.Fit(in); err != nil {
+			if _, err := m.Fit(context.Background(), in); err != nil {
 				b.Fatal(err)
 			}
 			visited, i := 0, 0
@@ -299,7 +303,7 @@ func BenchmarkFitOneNewMessage(b *testing.B) {
 				if err := tr.Append(say(fmt.Sprint("n", i), message.RoleAssistant, 50)); err != nil {
 					b.Fatal(err)
 				}
-				f, err := m.Fit(in)
+				f, err := m.Fit(context.Background(), in)
 				if err != nil {
 					b.Fatal(err)
 				}

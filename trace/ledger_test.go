@@ -175,7 +175,7 @@ func run(t *testing.T, steps int, content func(i int) string) (list trace.List, 
 	}
 	add(text("u", message.RoleUser, content(0)))
 	for i := range steps {
-		f, err := m.Fit(in)
+		f, err := m.Fit(t.Context(), in)
 		var limit *contextwindow.LimitError
 		if err != nil && !errors.As(err, &limit) {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -58,7 +59,7 @@ func judge(l loaded, models *catalog.Catalog) ([]compared, error) {
 				changes = append(changes, *c)
 			}
 		}
-		fit, err := manager.Fit(contextwindow.Input{Instructions: s.Instructions, Tools: s.Tools, Transcript: &tr, Changes: changes, Model: r.Model, Complete: s.Complete})
+		fit, err := manager.Fit(context.Background(), contextwindow.Input{Instructions: s.Instructions, Tools: s.Tools, Transcript: &tr, Changes: changes, Model: r.Model, Complete: s.Complete})
 		if fit == nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -89,7 +90,7 @@ func (c *conversation) user(tokens int) {
 // call and its result of so many tokens.
 func (c *conversation) request(resultTokens int) {
 	c.now = c.now.Add(23 * time.Second)
-	f, err := c.manager.Fit(c.in)
+	f, err := c.manager.Fit(context.Background(), c.in)
 	var limit *contextwindow.LimitError
 	if err != nil && !errors.As(err, &limit) {
 		c.t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -34,7 +35,7 @@ func measureFit() error {
 			if err := grow(&tr, n, text); err != nil {
 				return err
 			}
-			if _, err := m.Fit(in); err != nil {
+			if _, err := m.Fit(context.Background(), in); err != nil {
 				return err
 			}
 			runtime.GC()
@@ -44,7 +45,7 @@ func measureFit() error {
 				}
 				var f *contextwindow.Fit
 				d, err := timed(func() (err error) {
-					f, err = m.Fit(in)
+					f, err = m.Fit(context.Background(), in)
 					return err
 				})
 				if err != nil {

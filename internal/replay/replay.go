@@ -140,7 +140,7 @@ func (p *player) play(ctx context.Context) error {
 	p.next = len(p.session.Requests)
 	p.report.finish(p.session.Complete)
 	if p.options.Next {
-		if err := p.lookAhead(); err != nil {
+		if err := p.lookAhead(ctx); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ type lastUsage struct {
 
 func (p *player) step(ctx context.Context) error {
 	r := p.session.Requests[p.next]
-	fit, in, err := p.fit(r.At, r.Model)
+	fit, in, err := p.fit(ctx, r.At, r.Model)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (p *player) step(ctx context.Context) error {
 
 // fit brings transcript and view up to a message index and weighs the request
 // that sees it.
-func (p *player) fit(at int, model string) (*contextwindow.Fit, contextwindow.Input, error) {
+func (p *player) fit(ctx context.Context, at int, model string) (*contextwindow.Fit, contextwindow.Input, error) {
 	if err := p.extend(at); err != nil {
 		return nil, contextwindow.Input{}, err
 	}
@@ -202,7 +202,7 @@ func (p *player) fit(at int, model string) (*contextwindow.Fit, contextwindow.In
 	}
 	in := contextwindow.Input{Instructions: p.session.Instructions, Tools: p.session.Tools, Transcript: &p.transcript,
 		Changes: p.changes, Model: model, Complete: p.session.Complete}
-	fit, err := p.manager.Fit(in)
+	fit, err := p.manager.Fit(ctx, in)
 	var limit *contextwindow.LimitError
 	if err != nil && !errors.As(err, &limit) {
 		return nil, in, err
@@ -214,12 +214,12 @@ func (p *player) fit(at int, model string) (*contextwindow.Fit, contextwindow.In
 }
 
 // lookAhead weighs the request that would come next.
-func (p *player) lookAhead() error {
+func (p *player) lookAhead(ctx context.Context) error {
 	last := p.session.Model
 	if n := len(p.session.Requests); n > 0 && p.session.Requests[n-1].Model != "" {
 		last = p.session.Requests[n-1].Model
 	}
-	_, _, err := p.fit(p.session.Transcript.Len(), last)
+	_, _, err := p.fit(ctx, p.session.Transcript.Len(), last)
 	return err
 }
 
