@@ -120,7 +120,7 @@ func (f LedgerFilter) Apply(lines []activeview.Line) []activeview.Line {
 		}
 	}
 	if f.HeaviestFirst {
-		slices.SortStableFunc(out, func(a, b activeview.Line) int { return cmp.Compare(b.Tokens, a.Tokens) })
+		slices.SortStableFunc(out, heavier)
 	}
 	return out
 }
@@ -137,7 +137,7 @@ func (r *Run) WriteLedger(w io.Writer, index int, f LedgerFilter, s Style) error
 	}
 	sum := 0
 	for _, l := range lines {
-		sum += l.Tokens + l.FramingTokens
+		sum += weight(l)
 	}
 	p.line(fmt.Sprintf("%s of %s, %s of %s tokens", tokens(len(lines)), plural(len(all), "line"), tokens(sum), tokens(q.InputTokens())))
 	p.line()
@@ -167,7 +167,7 @@ func writeLines(p *page, lines []activeview.Line, whole int, s Style, decisions 
 		idWidth = max(12, s.width()-84)
 	}
 	for _, l := range lines {
-		cells := []string{tokens(l.Tokens + l.FramingTokens), share(l.Tokens+l.FramingTokens, whole), "# " + categoryTitle(l.Category),
+		cells := []string{tokens(weight(l)), share(weight(l), whole), "# " + categoryTitle(l.Category),
 			fit(name(l), 24), fitMiddle(clean(l.ID), idWidth)}
 		if decisions {
 			cells = append(cells, clean(string(l.Decision)), fit(clean(l.Reason), 28))

@@ -31,7 +31,7 @@ type ChangedLine struct {
 
 // ChangeTokens is how much heavier the line became.
 func (c ChangedLine) ChangeTokens() int {
-	return c.After.Tokens + c.After.FramingTokens - c.Before.Tokens - c.Before.FramingTokens
+	return weight(c.After) - weight(c.Before)
 }
 
 // PrefixCause says what ended the common beginning of two requests.
@@ -91,9 +91,8 @@ func (r *Run) Diff(before, after int) Diff {
 			d.Added = append(d.Added, v.line)
 		}
 	}
-	heavy := func(a, b activeview.Line) int { return cmp.Compare(b.Tokens, a.Tokens) }
-	slices.SortStableFunc(d.Added, heavy)
-	slices.SortStableFunc(d.Removed, heavy)
+	slices.SortStableFunc(d.Added, heavier)
+	slices.SortStableFunc(d.Removed, heavier)
 	slices.SortStableFunc(d.Changed, func(a, b ChangedLine) int {
 		return cmp.Compare(max(b.ChangeTokens(), -b.ChangeTokens()), max(a.ChangeTokens(), -a.ChangeTokens()))
 	})
@@ -147,12 +146,11 @@ func prefix(before, after []*version, otherModel bool) Prefix {
 	}
 	p := Prefix{Cause: PrefixIntact}
 	for i, v := range old {
-		tokens := v.line.Tokens + v.line.FramingTokens
 		if i < n {
-			p.SharedTokens += tokens
+			p.SharedTokens += weight(v.line)
 			continue
 		}
-		p.LostTokens += tokens
+		p.LostTokens += weight(v.line)
 	}
 	switch {
 	case otherModel && len(old) > 0:

@@ -85,7 +85,7 @@ func (d *Diff) changed(p *page, s Style) {
 	columns := []column{{head: "change", right: true, keep: 9}, {head: "before", right: true, keep: 8}, {head: "after", right: true, keep: 8},
 		{head: "label", keep: 9}, {head: "id", keep: 5}, {head: "what", keep: 7}}
 	for _, c := range d.Changed[:min(len(d.Changed), diffRows)] {
-		cells := []string{change(c.ChangeTokens()), tokens(c.Before.Tokens + c.Before.FramingTokens), tokens(c.After.Tokens + c.After.FramingTokens),
+		cells := []string{change(c.ChangeTokens()), tokens(weight(c.Before)), tokens(weight(c.After)),
 			fit(name(c.After), 24), fitMiddle(clean(c.After.ID), max(12, s.width()-84)), fit(c.what(), 36)}
 		for k, cell := range cells {
 			columns[k].cells = append(columns[k].cells, cell)

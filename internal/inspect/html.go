@@ -34,6 +34,7 @@ type htmlPage struct {
 	Problems []string
 	Summary  string
 	HasCost  bool
+	CostNote string
 	HasUsage bool
 	HasError bool
 	HasMarks string
@@ -131,6 +132,10 @@ func (r *Run) fillFigures(p *htmlPage) {
 		p.More = append(p.More, f)
 	}
 	p.HasUsage, p.HasError, p.HasCost = s.WithUsage > 0, s.Estimate.ComparedRequests > 0, s.WithUsage > 0 && r.priced()
+	p.CostNote = "US dollars"
+	if s.CostUSD == nil {
+		p.CostNote = "US dollars, as long as every price is known"
+	}
 	p.Summary = r.sentence()
 }
 

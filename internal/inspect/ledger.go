@@ -85,14 +85,20 @@ func (r *Run) at(index int) []*version {
 	return out
 }
 
+// weight is what a line takes in the request, its framing included.
+func weight(l activeview.Line) int { return l.Tokens + l.FramingTokens }
+
+// heavier sorts the heaviest first.
+func heavier(a, b activeview.Line) int { return cmp.Compare(weight(b), weight(a)) }
+
 // Heaviest returns the n heaviest lines of the request at this index, the
 // heaviest first. Lines that weigh nothing are left out.
 func (r *Run) Heaviest(index, n int) []activeview.Line {
 	at := r.at(index)
-	slices.SortStableFunc(at, func(a, b *version) int { return cmp.Compare(b.line.Tokens, a.line.Tokens) })
+	slices.SortStableFunc(at, func(a, b *version) int { return heavier(a.line, b.line) })
 	var out []activeview.Line
 	for _, v := range at {
-		if len(out) == n || v.line.Tokens == 0 {
+		if len(out) == n || weight(v.line) == 0 {
 			break
 		}
 		out = append(out, v.line)
@@ -107,7 +113,7 @@ func (r *Run) eachHeaviest(n int, f func(index int, lines []activeview.Line)) {
 	next := 0
 	for i := range r.Requests {
 		for ; next < len(r.versions) && r.versions[next].from <= i; next++ {
-			if r.versions[next].line.Tokens > 0 {
+			if weight(r.versions[next].line) > 0 {
 				heap.Push(h, next)
 			}
 		}
@@ -135,7 +141,7 @@ type byWeight struct {
 func (h *byWeight) Len() int { return len(h.order) }
 func (h *byWeight) Less(i, j int) bool {
 	a, b := &h.versions[h.order[i]], &h.versions[h.order[j]]
-	return cmp.Or(cmp.Compare(b.line.Tokens, a.line.Tokens), cmp.Compare(a.place, b.place)) < 0
+	return cmp.Or(heavier(a.line, b.line), cmp.Compare(a.place, b.place)) < 0
 }
 func (h *byWeight) Swap(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] }
 func (h *byWeight) Push(x any)    { h.order = append(h.order, x.(int)) }

@@ -195,7 +195,7 @@ func TestLedgerOnDemand(t *testing.T) {
 		if len(got) != r.Requests[i].LedgerLines || l.Totals() != r.Requests[i].LedgerTotals {
 			t.Errorf("request %d: %d lines, totals %v", i+1, r.Requests[i].LedgerLines, r.Requests[i].LedgerTotals)
 		}
-		slices.SortStableFunc(got, func(a, b activeview.Line) int { return cmp.Compare(b.Tokens, a.Tokens) })
+		slices.SortStableFunc(got, func(a, b activeview.Line) int { return cmp.Compare(b.Tokens+b.FramingTokens, a.Tokens+a.FramingTokens) })
 		if diff := gocmp.Diff(got[:5], r.Heaviest(i, 5)); diff != "" {
 			t.Errorf("heaviest of request %d:\n%s", i+1, diff)
 		}

@@ -4,6 +4,10 @@ const charts = [];
 const indexes = Float64Array.from({ length: count }, (_, i) => i);
 let syncing = false;
 
+// The stretch that shows all requests; with few of them there is room for the
+// names of the layers at the right.
+const all = { min: -0.5, max: count - 0.5 + (count <= 8 ? 0.18 * count : 0) };
+
 function axes(values, splits, space) {
   const base = { stroke: () => token('--quiet'), font: '12px system-ui, sans-serif', ticks: { show: false } };
   return [
@@ -35,13 +39,13 @@ function chart(place, height, range, axisValues, draw, extra) {
     cursor: {
       y: false, points: { show: false }, drag: { x: true, y: false, dist: 6, setScale: true },
       sync: { key: 'requests', setSeries: false, scales: ['x', null] },
-      bind: { dblclick: () => () => { zoom(-0.5, count - 0.5); return null; } },
+      bind: { dblclick: () => () => { zoom(all.min, all.max); return null; } },
     },
     hooks: { drawAxes: [draw], setCursor: [(u) => point(u)], setScale: [(u, key) => { if (key === 'x') follow(u); }] },
   };
   const u = new uPlot(options, [indexes, indexes], host);
   charts.push({ u, host, height });
-  u.setScale('x', { min: -0.5, max: count - 0.5 });
+  u.setScale('x', all);
   u.over.addEventListener('click', (e) => {
     const i = under(u);
     if (i !== null) choose(i, e.shiftKey || e.ctrlKey || e.metaKey || state.picking);
@@ -141,13 +145,13 @@ function drawLine(u, column) {
 // The range of the error chart: wide enough for nearly all, even when a first
 // request is far off.
 function errorRange() {
-  const all = [];
+  const errors = [];
   for (let i = 0; i < count; i++) {
     const e = errorPercent(i);
-    if (e !== null) all.push(Math.max(Math.abs(e), bandPercent(i)));
+    if (e !== null) errors.push(Math.max(Math.abs(e), bandPercent(i)));
   }
-  all.sort((a, b) => a - b);
-  const most = all.length === 0 ? 1 : all[Math.min(all.length - 1, Math.floor(all.length * 0.98))];
+  errors.sort((a, b) => a - b);
+  const most = errors.length === 0 ? 1 : errors[Math.min(errors.length - 1, Math.floor(errors.length * 0.98))];
   const top = Math.max(0.5, most * 1.15);
   return [-top, top];
 }

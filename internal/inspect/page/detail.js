@@ -44,7 +44,7 @@ function marksOf(i) {
 function biggest(i) {
   const top = heaviestAt(i, 8);
   return [el('h4', {}, 'Biggest items'), el('ul', { class: 'items' }, top.map((v) => el('li', { title: lines.id[v] + ' · ' + reasonOf(v) }, swatch(lines.category[v]),
-    el('span', { class: 'name' }, labelOf(v), el('i', {}, lines.id[v])), el('span', { class: 'number' }, tokens(lines.tokens[v])))))];
+    el('span', { class: 'name' }, labelOf(v), el('i', {}, lines.id[v])), el('span', { class: 'number' }, tokens(weightOf(v))))))];
 }
 
 function drawDetail() {

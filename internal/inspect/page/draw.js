@@ -250,7 +250,7 @@ function drawMarks(u) {
       c.globalAlpha = 1;
       c.setLineDash([]);
     }
-    if (level > 1) continue;
+    if (level > (shown.length > 80 ? 0 : 1)) continue;
     c.fillStyle = refused ? token('--alarm') : token('--ink');
     c.fillText(m.glyph, x + level * 12 * ratio, u.bbox.top - 9 * ratio);
   }

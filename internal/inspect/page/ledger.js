@@ -5,6 +5,10 @@ const decisionOf = (v) => lines.words[lines.decision[v]];
 const reasonOf = (v) => lines.words[lines.reason[v]];
 const weightOf = (v) => lines.tokens[v] + lines.framing[v];
 
+// The request in which an item first stood, whatever its form was then.
+const firstOf = [];
+for (let v = 0; v < lines.id.length; v++) firstOf[lines.place[v]] ??= lines.from[v];
+
 let cached = { at: -1, versions: [] };
 
 // The versions of a request's ledger in the order in which the lines came.
@@ -22,10 +26,10 @@ function ledgerAt(i) {
 function heaviestAt(i, n) {
   const top = [];
   for (const v of ledgerAt(i)) {
-    const w = lines.tokens[v];
-    if (w === 0 || (top.length === n && w <= lines.tokens[top[n - 1]])) continue;
+    const w = weightOf(v);
+    if (w === 0 || (top.length === n && w <= weightOf(top[n - 1]))) continue;
     let at = top.length;
-    while (at > 0 && lines.tokens[top[at - 1]] < w) at--;
+    while (at > 0 && weightOf(top[at - 1]) < w) at--;
     top.splice(at, 0, v);
     if (top.length > n) top.pop();
   }
@@ -80,7 +84,7 @@ function difference(a, b) {
     const list = byID.get(lines.id[v]);
     if (list[0] === v) { list.shift(); out.added.push(v); }
   }
-  const heavy = (x, y) => lines.tokens[y] - lines.tokens[x];
+  const heavy = (x, y) => weightOf(y) - weightOf(x);
   out.added.sort(heavy);
   out.removed.sort(heavy);
   const moved = ([x, y]) => Math.abs(weightOf(y) - weightOf(x));

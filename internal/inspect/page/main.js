@@ -23,6 +23,8 @@ function compareWith(i) {
 }
 
 function show() {
+  document.getElementById('said').textContent = 'Request ' + numberOf(state.chosen) + ': ' + plural(requests.total[state.chosen], 'token') + ', ' +
+    share(requests.total[state.chosen], requests.available[state.chosen]) + ' of the budget';
   drawDetail();
   drawCompare();
   drawLedger();
@@ -46,6 +48,7 @@ function keys(e) {
   if (e.key === 'Escape') { compareWith(null); return; }
   if (by === undefined) return;
   e.preventDefault();
+  state.hover = null;
   const from = e.shiftKey ? state.compared ?? state.chosen : state.chosen;
   choose(Math.max(0, Math.min(count - 1, from + by)), e.shiftKey);
 }

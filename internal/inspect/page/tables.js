@@ -8,7 +8,7 @@ function chooseLines(i) {
   const out = ledgerAt(i).filter((v) => (ledgerView.category < 0 || lines.category[v] === ledgerView.category) &&
     (ledgerView.decision === '' || decisionOf(v) === ledgerView.decision) &&
     (text === '' || (lines.id[v] + '\n' + labelOf(v) + '\n' + reasonOf(v)).toLowerCase().includes(text)));
-  if (ledgerView.order === 'weight') out.sort((a, b) => lines.tokens[b] - lines.tokens[a]);
+  if (ledgerView.order === 'weight') out.sort((a, b) => weightOf(b) - weightOf(a));
   return out;
 }
 
@@ -44,7 +44,7 @@ function drawLedger() {
       { head: 'category', optional: true, cell: (r) => categories[lines.category[r.v]].title },
       { head: 'decision', cell: (r) => decisionOf(r.v) },
       { head: 'reason', optional: true, cell: (r) => reasonOf(r.v) },
-      { head: 'since request', number: true, optional: true, cell: (r) => numberOf(lines.from[r.v]) },
+      { head: 'since request', number: true, optional: true, cell: (r) => numberOf(firstOf[lines.place[r.v]]) },
       { head: 'id', cell: (r) => el('span', { class: 'id' }, lines.id[r.v]) },
     ], part, plural(shown.length, 'line') + ' of ' + tokens(all.length) + ', ' + tokens(sum) + ' tokens', { class: 'lines' })),
     pager(ledgerView.page, pages, (to) => { ledgerView.page = to; drawLedger(); }));
@@ -83,7 +83,7 @@ function drawRequests() {
     { head: 'tokens', number: true, cell: (r) => tokens(requests.total[r.i]) },
     { head: '±', number: true, optional: true, cell: (r) => tokens(requests.band[r.i]) },
     { head: 'of budget', number: true, tone: (r) => requests.over[r.i] > 0 ? 'alarm-text' : '', cell: (r) => share(requests.total[r.i], requests.available[r.i]) },
-    { head: 'mostly', optional: true, cell: (r) => { const k = heaviestCategory(r.i); return [swatch(k), categories[k].title + ' ' + share(requests.tokens[k][r.i], requests.total[r.i])]; } },
+    { head: 'mostly', optional: true, class: 'whole', cell: (r) => { const k = heaviestCategory(r.i); return [swatch(k), categories[k].title + ' ' + share(requests.tokens[k][r.i], requests.total[r.i])]; } },
   ];
   if (hasUsage) {
     columns.push({ head: 'reported', number: true, cell: (r) => requests.reported[r.i] === null ? '–' : tokens(requests.reported[r.i]) },
