@@ -141,12 +141,17 @@ func (c *Counter) countPhrase(piece string) int {
 
 // merge counts a piece without looking it up.
 func (c *Counter) merge(piece string) int {
+	valid := utf8.ValidString(piece)
 	if c.vocabulary.whole != nil {
-		if _, ok := c.vocabulary.whole[piece]; ok {
+		key := piece
+		if !valid {
+			key = string([]rune(piece))
+		}
+		if _, ok := c.vocabulary.whole[key]; ok {
 			return 1
 		}
 	}
-	if !utf8.ValidString(piece) {
+	if !valid {
 		return c.long.count(c.vocabulary, piece)
 	}
 	if len(piece) > wordBytes && piece[len(piece)/2] >= utf8.RuneSelf && c.vocabulary.seams != nil {

@@ -3,6 +3,7 @@ package bpe
 import (
 	"fmt"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // A Pattern names the pre-tokenizer of a vocabulary: how a text is cut into
@@ -62,7 +63,8 @@ type Definition struct {
 	// than one merge makes a token, always of the same bytes. Of equal pairs
 	// the first counts.
 	Merges []Merge
-	// Whole lists pieces that are one token although no merges make them.
+	// Whole lists pieces that are one token even where no merges make them.
+	// Pieces that are not valid UTF-8 are no text and make no difference.
 	Whole []string
 }
 
@@ -118,16 +120,28 @@ func build(d Definition) (*Vocabulary, error) {
 	}
 	v := newTables(n)
 	v.name, v.pattern, v.nfc = d.Name, d.Pattern, d.NFC
-	if len(d.Whole) > 0 {
-		v.whole = make(map[string]struct{}, len(d.Whole))
-		for _, piece := range d.Whole {
-			v.whole[piece] = struct{}{}
+	var err error
+	if d.Merges != nil {
+		err = v.addMerges(d.Merges)
+	} else {
+		err = v.addFile(d.MergeFile)
+	}
+	v.addWhole(d.Whole)
+	return v, err
+}
+
+// addWhole keeps those of the pieces that merges do not make, few as a rule.
+func (v *Vocabulary) addWhole(pieces []string) {
+	whole := map[string]struct{}{}
+	var long longMerger
+	for _, piece := range pieces {
+		if piece != "" && utf8.ValidString(piece) && long.count(v, piece) != 1 {
+			whole[piece] = struct{}{}
 		}
 	}
-	if d.Merges != nil {
-		return v, v.addMerges(d.Merges)
+	if len(whole) > 0 {
+		v.whole = whole
 	}
-	return v, v.addFile(d.MergeFile)
 }
 
 func newTables(merges int) *Vocabulary {

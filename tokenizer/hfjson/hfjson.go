@@ -1,0 +1,71 @@
+// Package hfjson reads the vocabulary of a model from a tokenizer.json file,
+// the form in which models are published on Hugging Face.
+//
+// It reads byte-level BPE: DeepSeek V3 and R1, Qwen 2 and 3, Llama 3, gpt-oss
+// and what else cuts text by one of their patterns. The vocabulary of
+// DeepSeek V3 is read so because its licence restricts use and could not be
+// checked in beside it, those of Llama and Gemma because of their terms.
+// SentencePiece models (Gemma, Llama 2, T5) are refused with an error that says
+// so, as is everything that would change the count and is not understood.
+//
+// Added tokens such as <|im_start|> have no special meaning in a text: what is
+// counted is text that somebody wrote.
+package hfjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/forge-agent/forge/tokenizer/bpe"
+)
+
+// MaxBytes bounds the size of a tokenizer.json. The largest known ones have
+// 33 MB.
+const MaxBytes = 64 << 20
+
+// maxTokens bounds a vocabulary and its merges. The largest known ones have
+// 262,144 tokens and 514,906 merges.
+const maxTokens = 1 << 20
+
+// Read reads a tokenizer.json. The name is what the counters of the vocabulary
+// return as theirs. A file that is too large, is no tokenizer.json, or counts
+// in a way that this package does not know, gives an error.
+func Read(r io.Reader, name string) (*bpe.Vocabulary, error) {
+	v, err := read(r, name)
+	if err != nil {
+		return nil, fmt.Errorf("read tokenizer.json: %w", err)
+	}
+	return v, nil
+}
+
+func read(r io.Reader, name string) (*bpe.Vocabulary, error) {
+	content, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > MaxBytes {
+		return nil, fmt.Errorf("the file is larger than %d MB", MaxBytes>>20)
+	}
+	var d document
+	if err := json.Unmarshal(content, &d); err != nil {
+		return nil, err
+	}
+	if err := d.Model.check(); err != nil {
+		return nil, err
+	}
+	definition := bpe.Definition{Name: name}
+	if definition.NFC, err = normalization(d.Normalizer); err != nil {
+		return nil, err
+	}
+	if definition.Pattern, err = pattern(d.PreTokenizer); err != nil {
+		return nil, err
+	}
+	if definition.Merges, err = d.Model.merges(); err != nil {
+		return nil, err
+	}
+	if d.Model.IgnoreMerges {
+		definition.Whole = d.Model.pieces()
+	}
+	return bpe.NewVocabulary(definition)
+}
