@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
 
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/message"
@@ -39,6 +40,8 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 	}
 	m.decide(f)
 	f.RetainedMessages, f.PrefixTokens = m.view.RetainedMessages(), m.view.TakePrefix()
+	f.FreshTokens = m.fresh(f)
+	f.Checkpoint = m.active
 	f.Ledger, f.LedgerHash = m.view.TakeDelta(), m.view.LedgerHash()
 	f.Restructured = m.step > 1 && f.sample.Generation != m.sampleGeneration(generation)
 	f.Visited = m.view.Visited() - visited
@@ -96,6 +99,15 @@ func (m *Manager) weigh(f *Fit) {
 	f.CountedTokens = f.sample.Counted.Total()
 	f.Breakdown, f.Estimate = m.calibration(f.Model).Estimate(m.counter.Profile(), f.sample)
 	f.Verdict = f.Budget.Check(f.Estimate.Tokens, f.MandatoryTokens)
+}
+
+// fresh estimates the part of a request that is no unchanged beginning.
+func (m *Manager) fresh(f *Fit) int {
+	if f.PrefixTokens == 0 {
+		return f.Estimate.Tokens
+	}
+	tokens := m.calibration(f.Model).Ratio() * float64(f.CountedTokens-f.PrefixTokens)
+	return min(f.Estimate.Tokens, int(math.Ceil(tokens)))
 }
 
 // decide picks the action: the mode does, never the measurement (C4, C14).

@@ -220,6 +220,11 @@ type Fit struct {
 	// PrefixTokens is how much of the request, as counted, is the unchanged
 	// beginning of the one before: what a provider's cache can cover.
 	PrefixTokens int
+	// FreshTokens is the estimated rest: what has to be read anew, or
+	// written to the cache.
+	FreshTokens int
+	// Checkpoint is what stands for the summarized messages, nil for none.
+	Checkpoint *checkpoint.Checkpoint
 	// RetainedMessages is how many transcript messages are in the window.
 	RetainedMessages int
 	// Ledger is what changed in the ledger since the last Fit; the first one

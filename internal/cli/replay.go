@@ -28,7 +28,7 @@ type replayFlags struct {
 func (f *replayFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.model, "model", "", "count for this model (default: the one the file names)")
 	cmd.Flags().IntVar(&f.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
-	cmd.Flags().StringVar(&f.mode, "mode", string(contextwindow.Warn), "off or warn: what is done about a request over budget")
+	cmd.Flags().StringVar(&f.mode, "mode", string(contextwindow.Warn), "off, warn or compact: what is done about a request over budget")
 }
 
 // options checks the flags.

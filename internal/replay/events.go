@@ -39,7 +39,11 @@ func markEvent(m sessionfile.Mark, request int) *trace.ContextMark {
 
 // emitFit traces a measurement: the budget, and what it led to.
 func (p *player) emitFit(f *contextwindow.Fit) error {
-	if err := p.emit(trace.Budgeted(f, trace.Details{Adapter: "recorded", BufferTokens: f.Budget.BufferTokens})); err != nil {
+	if err := p.emitCompactions(f); err != nil {
+		return err
+	}
+	details := p.details(f, trace.Details{Adapter: "recorded", BufferTokens: f.Budget.BufferTokens})
+	if err := p.emit(trace.Budgeted(f, details)); err != nil {
 		return err
 	}
 	if w := trace.Warning(f); w != nil {
@@ -66,7 +70,11 @@ func (p *player) emitAnswer(st step) error {
 
 // completed sums the run up.
 func (r *Report) completed() *trace.RunCompleted {
-	return &trace.RunCompleted{
+	made := 0
+	if r.CompactReport != nil {
+		made = r.Compactions
+	}
+	return &trace.RunCompleted{Compactions: made,
 		Status: trace.StatusCompleted, Requests: r.Requests, OverBudgetRequests: r.OverBudgetRequests, OverBudgetSent: r.OverBudgetSent,
 		PeakInputTokens: r.PeakInputTokens, TotalInputTokens: r.TotalInputTokens, CachedInputTokens: r.cached, OutputTokens: r.output,
 		CostUSD: r.CostUSD,

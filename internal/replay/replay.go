@@ -30,7 +30,9 @@ type Options struct {
 	// WindowTokens overrides the window; zero for the file's, else the
 	// catalog's, else the fallback.
 	WindowTokens int
-	// Mode is off or warn; empty means warn.
+	// Mode is off, warn or compact; empty means warn. Off and warn count the
+	// view that the source agent sent; compact derives Forge's own view from
+	// the whole transcript.
 	Mode contextwindow.Mode
 	// Budget holds the reserves; the zero value means the defaults.
 	Budget budget.Settings
@@ -112,13 +114,20 @@ func Run(ctx context.Context, file string, s *sessionfile.Session, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	manager, err := contextwindow.New(setup.Capabilities, setup.Counter, &contextwindow.Options{Mode: o.Mode, Budget: o.Budget})
+	calibrations := map[string]*tokencount.Calibration{}
+	manager, err := contextwindow.New(setup.Capabilities, setup.Counter, &contextwindow.Options{Mode: o.Mode, Budget: o.Budget, Calibrations: calibrations})
 	if err != nil {
 		return nil, err
 	}
 	p := &player{options: o, setup: setup, session: s, manager: manager, report: newReport(file, s, setup), lastUsage: map[string]lastUsage{}}
 	p.report.budget(manager.Budget(), p.started().Mode)
 	p.model = recorded.New(setup.Capabilities, p.reply)
+	if o.Mode == contextwindow.Compact {
+		if p.compactor, err = newCompactor(setup, o, calibrations); err != nil {
+			return nil, err
+		}
+		p.report.CompactReport = p.compactor.report
+	}
 	if err := p.play(ctx); err != nil {
 		return nil, fmt.Errorf("replay request %d of %q: %w", p.next+1, file, err)
 	}
@@ -139,6 +148,9 @@ func (p *player) play(ctx context.Context) error {
 	}
 	p.next = len(p.session.Requests)
 	p.report.finish(p.session.Complete)
+	if p.compactor != nil {
+		p.report.CostUSD, p.report.CostAppendOnlyUSD = p.compactor.cost.total(), p.compactor.append.total()
+	}
 	if p.options.Next {
 		if err := p.lookAhead(ctx); err != nil {
 			return err
@@ -159,6 +171,7 @@ type player struct {
 	marks      int
 	next       int // index of the request being played
 	report     *Report
+	compactor  *compactor // nil unless the mode is compact
 	lastUsage  map[string]lastUsage
 	bytes      int // text bytes of all messages so far
 }
@@ -181,10 +194,14 @@ func (p *player) step(ctx context.Context) error {
 	if st.usage, err = p.ask(ctx, in); err != nil {
 		return err
 	}
-	if st.usage != nil && p.session.UsageSynthetic == "" {
-		if err := p.judge(&st); err != nil {
-			return err
-		}
+	switch {
+	case p.compactor != nil:
+		err = p.observe(ctx, in, st)
+	case st.usage != nil && p.session.UsageSynthetic == "":
+		err = p.judge(&st)
+	}
+	if err != nil {
+		return err
 	}
 	p.price(&st)
 	p.report.add(st)
@@ -291,17 +308,21 @@ func (p *player) price(st *step) {
 	if st.reconciliation == nil {
 		return
 	}
-	m := p.setup.Model
-	if id := st.request.Model; id != "" && p.options.Model == "" {
-		found, ok := p.options.Catalog.Lookup(id)
-		if !ok {
-			return
-		}
-		m = found
+	m, ok := p.priced(st.request.Model)
+	if !ok {
+		return
 	}
 	if usd, ok := m.Cost(*st.usage, nil); ok {
 		st.costUSD = &usd
 	}
+}
+
+// priced returns the model whose prices hold for a request.
+func (p *player) priced(id string) (catalog.Model, bool) {
+	if id == "" || p.options.Model != "" {
+		return p.setup.Model, p.setup.Model.Origin != catalog.OriginFallback
+	}
+	return p.options.Catalog.Lookup(id)
 }
 
 // judge compares the estimate with real usage.

@@ -52,7 +52,8 @@ type Report struct {
 	// UsageRequests is how many requests have real usage.
 	UsageRequests int `json:"usageRequests"`
 	// CostUSD is what the requests with real usage cost at list prices, null
-	// when a price is unknown or the file has no real usage.
+	// when a price is unknown or the file has no real usage. In the mode
+	// compact it is simulated: see CompactReport.
 	CostUSD *float64 `json:"costUSD"`
 	// Categories describe the peak request and sum to PeakInputTokens.
 	Categories budget.Breakdown `json:"categories"`
@@ -68,6 +69,9 @@ type Report struct {
 	UsageSynthetic string `json:"usageSynthetic,omitempty"`
 	// Losses are what the importer could not keep. Never null.
 	Losses []sessionfile.Loss `json:"losses"`
+	// CompactReport is nil unless the mode is compact; its fields stand in
+	// the same JSON object.
+	*CompactReport
 
 	restructured int
 	errorsPct    []float64
@@ -153,7 +157,12 @@ func (r *Report) add(st step) {
 	case contextwindow.SendOverBudget:
 		r.OverBudgetSent++
 	case contextwindow.Stop:
-		r.MandatoryOverflows++
+		if f.Verdict == budget.MandatoryOverflow {
+			r.MandatoryOverflows++
+		}
+	}
+	if r.CompactReport != nil {
+		r.CompactReport.addFit(f)
 	}
 	r.Estimate.Method, r.Estimate.Confidence = f.Estimate.Method, f.Estimate.Confidence
 	if st.reconciliation == nil {
