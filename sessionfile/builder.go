@@ -104,12 +104,26 @@ func (b *Builder) Request(r Request) int {
 }
 
 // Mark records a mark. At, and KeepFrom of a compaction, are brought into
-// 0 ≤ KeepFrom ≤ At ≤ Len; Change.At is set to At.
+// 0 ≤ KeepFrom ≤ At ≤ Len; Change.At is set to At. Messages of a replacement
+// that have no content are left out and named.
 func (b *Builder) Mark(m Mark) {
 	m.At = min(max(m.At, 0), b.Len())
-	if m.Change != nil {
-		m.Change.At = m.At
-		m.Change.KeepFrom = min(max(m.Change.KeepFrom, 0), m.At)
+	m.TokensBefore, m.TokensAfter = max(m.TokensBefore, 0), max(m.TokensAfter, 0)
+	if c := m.Change; c != nil {
+		c.At = m.At
+		c.KeepFrom = min(max(c.KeepFrom, 0), m.At)
+		kept := make([]message.Message, 0, len(c.Replacement))
+		for i, r := range c.Replacement {
+			if r.Blocks = withoutEmpty(r.Blocks); len(r.Blocks) == 0 {
+				b.Lose(m.Line, "a message without content in what a compaction left")
+				continue
+			}
+			if r.ID == "" {
+				r.ID = fmt.Sprintf("replacement-%d-%d", len(b.Session.Marks)+1, i+1)
+			}
+			kept = append(kept, r)
+		}
+		c.Replacement = kept
 	}
 	b.Session.Marks = append(b.Session.Marks, m)
 }
@@ -149,15 +163,17 @@ func (b *Builder) checkExpected() {
 	}
 }
 
-// Finish returns the session: marks and losses in order, usage without zeros
-// and checked for signs that no provider reported it (UsageSynthetic), Model
-// from the last request when it is not set.
+// Finish returns the session: marks and losses in order, usage whose parts
+// are contained in the wholes, without zeros and checked for signs that no
+// provider reported it (UsageSynthetic), Model from the last request when it
+// is not set.
 func (b *Builder) Finish() *Session {
 	s := b.Session
 	slices.SortStableFunc(s.Marks, func(x, y Mark) int { return cmp.Compare(x.At, y.At) })
 	for i := len(s.Requests) - 1; i >= 0 && s.Model == ""; i-- {
 		s.Model = s.Requests[i].Model
 	}
+	b.repairUsage()
 	zero := dropZeroUsage(s)
 	if s.UsageSynthetic == "" {
 		s.UsageSynthetic = syntheticUsage(s, zero)

@@ -57,5 +57,11 @@ func (s *Source) Other(fsys fs.FS, name string) (*Source, error) {
 	return openFS(fsys, name, &Options{Limits: s.limits})
 }
 
-// Close releases the file.
-func (s *Source) Close() error { return s.close() }
+// Close releases the file. The Source that Import gets is closed by the
+// function that opened it.
+func (s *Source) Close() error {
+	if s.close == nil {
+		return nil
+	}
+	return s.close()
+}

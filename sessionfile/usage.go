@@ -9,6 +9,40 @@ import (
 	"github.com/forge-agent/forge/message"
 )
 
+// maxTokens is beyond what any request can weigh; a larger count is an error
+// or an overflow of a sum.
+const maxTokens = 1 << 40
+
+// repairUsage drops usage with impossible counts, and brings parts that
+// exceed their whole down to it.
+func (b *Builder) repairUsage() {
+	for i := range b.Session.Requests {
+		r := &b.Session.Requests[i]
+		u := r.Usage
+		if u == nil {
+			continue
+		}
+		for _, n := range []int{u.InputTokens, u.CachedInputTokens, u.CacheWriteInputTokens, u.OutputTokens, u.ReasoningTokens} {
+			if n < 0 || n > maxTokens {
+				b.Lose(r.Line, "usage with impossible counts, left out")
+				r.Usage = nil
+				break
+			}
+		}
+		if r.Usage == nil {
+			continue
+		}
+		if u.CachedInputTokens+u.CacheWriteInputTokens > u.InputTokens || u.ReasoningTokens > u.OutputTokens {
+			b.Lose(r.Line, "usage whose parts are more than the whole, brought down to it")
+			repaired := *u
+			repaired.CachedInputTokens = min(u.CachedInputTokens, u.InputTokens)
+			repaired.CacheWriteInputTokens = min(u.CacheWriteInputTokens, u.InputTokens-repaired.CachedInputTokens)
+			repaired.ReasoningTokens = min(u.ReasoningTokens, u.OutputTokens)
+			r.Usage = &repaired
+		}
+	}
+}
+
 // dropZeroUsage removes usage in which every number is zero: nothing was
 // reported. It returns how many it removed of requests that had a reply.
 func dropZeroUsage(s *Session) int {

@@ -1,5 +1,7 @@
 package claudecode
 
+import "fmt"
+
 // noParent is the parent of a root.
 const noParent = -1
 
@@ -47,7 +49,7 @@ func (im *importer) chooseChain() {
 		}
 		return
 	}
-	im.b.Losef(first, "%d messages of sub-agent conversations are not part of this context", side)
+	im.b.Losef(first, "not part of this context: %s of sub-agent conversations", messages(side))
 }
 
 // link sets the parent of each line. A compaction boundary has none and names
@@ -145,9 +147,9 @@ func (t *tree) addParallel() {
 	}
 }
 
-// addHanging adds injected lines, boundaries and summaries that hang on a
-// line of the context. The prompts and replies of another branch hang there
-// too, but those are other branches.
+// addHanging adds injected lines, boundaries, summaries, and lines without a
+// uuid, to which no other can link, that hang on a line of the context. The
+// prompts and replies of other branches hang there too.
 func (t *tree) addHanging() {
 	for i := range t.lines {
 		l := &t.lines[i]
@@ -155,9 +157,10 @@ func (t *tree) addHanging() {
 			continue
 		}
 		switch l.Type {
-		case "assistant":
 		case "user":
-			t.in[i] = l.IsCompactSummary || l.IsMeta
+			t.in[i] = l.IsCompactSummary || l.IsMeta || l.UUID == ""
+		case "assistant":
+			t.in[i] = l.UUID == ""
 		default:
 			t.in[i] = true
 		}
@@ -176,7 +179,7 @@ func (im *importer) nameBranches(t *tree) {
 		}
 	}
 	if n > 0 {
-		im.b.Losef(first, "%d messages on other branches (edited or rewound) are not part of this context", n)
+		im.b.Losef(first, "not part of this context: %s on other branches, edited or rewound", messages(n))
 	}
 }
 
@@ -196,4 +199,11 @@ func (l *line) blocks() []wireBlock {
 		return nil
 	}
 	return l.Message.Content.List
+}
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
 }

@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -220,7 +221,7 @@ func (ro *rollout) readEvent(v sessionfile.Value, l *wireLine) {
 		ro.rollBack(v.Line, p.Turns)
 	case "user_message", "agent_message":
 		if p.Message != "" {
-			ro.add(v, l, shown{ro.im.shared(p.Message), "text of a " + p.Type + " event that is in no message"})
+			ro.add(v, l, shown{ro.im.shared(p.Message), "a text that the screen showed (" + p.Type + ") and that no message holds"})
 		}
 	case "item_completed":
 		ro.readShownItem(v, l)
@@ -236,7 +237,7 @@ func (ro *rollout) readShownItem(v sessionfile.Value, l *wireLine) {
 	case "UserMessage", "AgentMessage":
 		for _, c := range it.Content.List {
 			if c.Text != "" {
-				ro.add(v, l, shown{ro.im.shared(c.Text), "text of a " + it.Type + " item that is in no message"})
+				ro.add(v, l, shown{ro.im.shared(c.Text), "a text that the screen showed (" + it.Type + ") and that no message holds"})
 			}
 		}
 	case "CommandExecution":
@@ -273,10 +274,23 @@ func (ro *rollout) rollBack(line, turns int) {
 			turns--
 		}
 	}
-	if messages > 0 {
-		ro.losef(line, "%d messages of turns that the user took back are not part of this context", messages)
+	if messages == 1 {
+		ro.lose(line, "not part of this context: 1 message of a turn that the user took back")
+	} else if messages > 1 {
+		ro.losef(line, "not part of this context: %d messages of turns that the user took back", messages)
 	}
-	ro.entries = ro.entries[:keep]
+	// The settings that were made meanwhile stay.
+	ro.entries = slices.DeleteFunc(ro.entries, func(e entry) bool {
+		keep--
+		if keep >= 0 {
+			return false
+		}
+		switch e.data.(type) {
+		case model, window:
+			return false
+		}
+		return true
+	})
 }
 
 // clip keeps a foreign word short enough for a message.
