@@ -114,7 +114,8 @@ type statement struct {
 func classify(raw string, folded []byte, hits []hit) statement {
 	f := featuresOf(hits, len(folded))
 	marks := marksOf(raw)
-	st := statement{back: f.first[back] == 0}
+	short := marks.names+marks.numbers == 0 && bytes.Count(folded, []byte(" ")) < 6
+	st := statement{back: f.first[back] == 0 || f.count[back] > 0 && short}
 	if bytes.HasPrefix(folded, []byte("no ")) && f.first[chatter] != 0 && f.first[prohibit] != 0 {
 		f.count[prohibit], f.first[prohibit] = f.count[prohibit]+1, 0 // "no jokes": the word alone means too much
 	}

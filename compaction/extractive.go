@@ -302,7 +302,8 @@ func (s *selection) takeLedgers(limit, perLedger int) {
 func ledgerShown(l ledgerLine) shownLine { return shownLine{message: l.message, text: l.text} }
 
 // chooseCover takes the user's other sentences: all while they fit, else the
-// cover of them that the room allows. Small talk is taken only with all.
+// cover of them that the room allows. Small talk never comes along: a bare
+// "yes" or "go on" would read as an approval of something else.
 func (s *selection) chooseCover() {
 	var open []int
 	weight := 0

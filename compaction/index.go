@@ -123,7 +123,10 @@ func (x *Index) record(call, result int, outcome message.Outcome, text string) {
 	if outcome == message.OutcomeFailure {
 		failure = failureLine(text)
 	}
-	for _, a := range x.actions {
+	for i, a := range x.actions {
+		if i == 1 && x.actions[0].kind == actionRun {
+			failure = "" // it is the command's, told once
+		}
 		x.events = append(x.events, event{call: int32(call), result: int32(result), kind: a.kind, subject: a.subject,
 			outcome: outcome, failure: failure, open: a.open})
 	}

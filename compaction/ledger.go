@@ -101,7 +101,10 @@ func (b *ledgerBuilder) take(e event) {
 	if e.kind == actionRead {
 		return
 	}
-	key := failureKey(e)
+	key := "file " + e.subject
+	if e.kind == actionRun {
+		key = "run " + e.subject
+	}
 	f := b.failed[key]
 	switch {
 	case failed && e.failure != "":
@@ -114,19 +117,24 @@ func (b *ledgerBuilder) take(e event) {
 	case !failed && f != nil:
 		f.open = false
 	}
+	if !failed && e.kind == actionRun && testCommand(e.subject) {
+		b.settleTests(e.subject)
+	}
 }
 
-// failureKey says which later success settles a failure: the same file, the
-// same command, for a test run the same runner.
-func failureKey(e event) string {
-	if e.kind != actionRun {
-		return "file " + e.subject
+// settleTests settles the failed test runs that a later success covers: the
+// same runner without a narrower selection.
+func (b *ledgerBuilder) settleTests(command string) {
+	words := strings.Fields(command)
+	if len(words) > 2 && !strings.Contains(command, "./...") {
+		return
 	}
-	if testCommand(e.subject) {
-		words := strings.Fields(e.subject)
-		return "test " + strings.Join(words[:min(2, len(words))], " ")
+	for _, f := range b.failed {
+		other := strings.Fields(f.subject)
+		if f.kind == actionRun && testCommand(f.subject) && slices.Equal(other[:min(2, len(other))], words[:min(2, len(words))]) {
+			f.open = false
+		}
 	}
-	return "run " + e.subject
 }
 
 func (b *ledgerBuilder) file(e event) {

@@ -38,11 +38,31 @@ func main() {
 	tokens := flag.Int("tokens", 100_000, "least weight of a range")
 	small := flag.Int("chatter", 3, "weight of the small talk, in multiples of the checkpoint's")
 	misses := flag.Bool("misses", false, "print the rules of the tuning set that were lost")
+	fast := flag.Bool("speed", false, "measure the time of a checkpoint instead")
 	flag.Parse()
+	if *fast {
+		if err := runSpeed(os.Stdout, os.Getenv("FORGE_CORPUS"), *small); err != nil {
+			fmt.Fprintln(os.Stderr, "seeded:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(os.Stdout, os.Getenv("FORGE_CORPUS"), *ranges, *first, *tokens, *small, *misses); err != nil {
 		fmt.Fprintln(os.Stderr, "seeded:", err)
 		os.Exit(1)
 	}
+}
+
+func runSpeed(out io.Writer, corpus string, small int) error {
+	sessions, err := loadSessions(corpus)
+	if err != nil {
+		return err
+	}
+	w, err := readWording("dev", "dev.txt", "chatter_dev.txt")
+	if err != nil {
+		return err
+	}
+	return speed(out, sessions, w, small)
 }
 
 func run(out io.Writer, corpus string, ranges int, first uint64, tokens, small int, misses bool) error {
