@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -63,6 +64,11 @@ type ContextBudgeted struct {
 	// and zero when nothing was.
 	Strategy        string `json:"strategy,omitempty"`
 	ReclaimedTokens int    `json:"reclaimedTokens,omitempty"`
+	// PrefixTokens is how much of the request, as counted, is the unchanged
+	// beginning of the one before: what a provider's cache can cover.
+	// FreshTokens is the estimated rest.
+	PrefixTokens int `json:"prefixTokens"`
+	FreshTokens  int `json:"freshTokens"`
 	// Restructured is true when the view is not just the former one with new
 	// messages at its end: the provider's cache does not cover it.
 	Restructured bool `json:"restructured,omitempty"`
@@ -117,7 +123,8 @@ func (p *ContextBudgeted) check() error {
 		count{"availableTokens", p.AvailableTokens, 0}, count{"outputTokens", p.OutputTokens, 0},
 		count{"bufferTokens", p.BufferTokens, 0}, count{"estimate", p.Estimate.Tokens, 0},
 		count{"bandTokens", p.Estimate.BandTokens, 0}, count{"countedTokens", p.CountedTokens, 0},
-		count{"mandatoryTokens", p.MandatoryTokens, 0}, count{"retainedMessages", p.RetainedMessages, 0})
+		count{"mandatoryTokens", p.MandatoryTokens, 0}, count{"retainedMessages", p.RetainedMessages, 0},
+		count{"reclaimedTokens", p.ReclaimedTokens, 0}, count{"prefixTokens", p.PrefixTokens, 0}, count{"freshTokens", p.FreshTokens, 0})
 	if err != nil {
 		return err
 	}
@@ -149,7 +156,8 @@ func (p *ContextBudgeted) check() error {
 type Details struct {
 	// Adapter is what talks to the provider.
 	Adapter string
-	// BufferTokens is the setting that went into the reserve.
+	// BufferTokens is the setting that went into the reserve; zero takes the
+	// one of the Fit's budget.
 	BufferTokens int
 	// Attempt is the physical attempt; zero means 1. RetryReason goes with a
 	// later one.
@@ -170,10 +178,11 @@ func Budgeted(f *contextwindow.Fit, d Details) *ContextBudgeted {
 		Adapter: d.Adapter, Model: f.Model, Mode: string(f.Mode),
 		WindowTokens: f.Budget.WindowTokens, WindowSource: f.Capabilities.WindowSource,
 		ReserveTokens: f.Budget.ReserveTokens, AvailableTokens: f.Budget.AvailableTokens,
-		OutputTokens: f.Budget.OutputTokens, BufferTokens: d.BufferTokens,
+		OutputTokens: f.Budget.OutputTokens, BufferTokens: cmp.Or(d.BufferTokens, f.Budget.BufferTokens),
 		Categories: f.Breakdown, Estimate: f.Estimate, CountedTokens: f.CountedTokens, MandatoryTokens: f.MandatoryTokens,
 		Verdict: f.Verdict, Action: f.Action, RetainedMessages: f.RetainedMessages,
-		Summarized: d.Summarized, Strategy: d.Strategy, ReclaimedTokens: d.ReclaimedTokens,
+		Summarized: d.Summarized, Strategy: d.Strategy, ReclaimedTokens: max(0, d.ReclaimedTokens),
+		PrefixTokens: max(0, f.PrefixTokens), FreshTokens: max(0, f.FreshTokens),
 		Restructured: f.Restructured, Instructions: Instructions{Hash: f.InstructionsHash, Paths: d.InstructionPaths},
 		Ledger: LedgerChange{
 			Whole: f.Step == 1, Removed: f.Ledger.Removed, Changed: f.Ledger.Changed, Added: f.Ledger.Added, Hash: f.LedgerHash,
@@ -191,10 +200,15 @@ func Warning(f *contextwindow.Fit) *ContextWarning {
 	}
 }
 
-// Limit makes the event for a request that must not be sent.
+// Limit makes the event for a request that must not be sent: because its
+// mandatory part does not fit, or because nothing that was tried was enough.
 func Limit(f *contextwindow.Fit) *LimitReached {
+	reason := LimitMandatory
+	if f.Verdict == budget.Overflow {
+		reason = LimitNoProgress
+	}
 	p := &LimitReached{
-		Request: f.Step, Reason: LimitMandatory, AvailableTokens: f.Budget.AvailableTokens, WindowTokens: f.Budget.WindowTokens,
+		Request: f.Step, Reason: reason, AvailableTokens: f.Budget.AvailableTokens, WindowTokens: f.Budget.WindowTokens,
 		MandatoryTokens: f.MandatoryTokens, Categories: f.Breakdown,
 	}
 	for c, n := range f.Breakdown {

@@ -261,6 +261,16 @@ func TestLimitEvent(t *testing.T) {
 	t.Fatal("no limit event")
 }
 
+// F-EVT-05: a request that does not fit although its mandatory part would is
+// stopped for another reason.
+func TestLimitWithoutProgress(t *testing.T) {
+	f := &contextwindow.Fit{Step: 3, Verdict: budget.Overflow, Budget: budget.Budget{WindowTokens: 1000, AvailableTokens: 500}, MandatoryTokens: 400,
+		Breakdown: budget.Breakdown{budget.ToolResults: 700, budget.Memory: 10}}
+	if p := trace.Limit(f); p.Reason != trace.LimitNoProgress || p.Largest != budget.ToolResults {
+		t.Errorf("limit %+v", p)
+	}
+}
+
 // F-EVT-03, F-NAT-03, F-SEC-12: nothing that anybody said, called or was
 // answered gets into a trace, encrypted or not.
 func TestTraceHoldsNoContent(t *testing.T) {

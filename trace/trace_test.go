@@ -52,7 +52,7 @@ func oneOfEach() []trace.Payload {
 			Categories: categories, Estimate: model.Estimate{Tokens: 5200, BandTokens: 120, Method: model.MethodSDK, Confidence: model.ConfidenceEstimated},
 			CountedTokens: 5100, MandatoryTokens: 540, Verdict: budget.Fits, Action: "send", RetainedMessages: 9,
 			Summarized: &trace.SummarizedRange{FromMessage: "m1", ThroughMessage: "m40", Messages: 40, Checkpoint: "k1"},
-			Strategy:   "forge-summary", ReclaimedTokens: 159000, Restructured: true,
+			Strategy:   "forge-summary", ReclaimedTokens: 159000, PrefixTokens: 900, FreshTokens: 4300, Restructured: true,
 			Instructions: trace.Instructions{Hash: message.Hash{6}, Paths: []string{"AGENTS.md"}},
 			Ledger: trace.LedgerChange{Whole: true, Removed: []string{"m2#0"}, Changed: []activeview.Line{changed},
 				Added: []activeview.Line{line}, Hash: hash}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/trace"
 )
 
 // budgetTable writes one line for each chosen request, and one for each mark.
@@ -124,6 +125,9 @@ func (m Mark) sentence() string {
 // note says what went wrong with a request, empty when nothing did.
 func (q *Request) note() string {
 	switch {
+	case q.Limit != nil && q.Limit.Reason == trace.LimitNoProgress:
+		return fmt.Sprintf("not sent: nothing more could be left out, and it is %s over budget; mostly %s",
+			tokens(q.Limit.Categories.Total()-q.Limit.AvailableTokens), categoryTitle(q.Limit.Largest))
 	case q.Limit != nil:
 		return fmt.Sprintf("not sent: %s tokens cannot be left out, %s are available; mostly %s",
 			tokens(q.Limit.MandatoryTokens), tokens(q.Limit.AvailableTokens), categoryTitle(q.Limit.Largest))

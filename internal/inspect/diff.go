@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
@@ -100,6 +101,10 @@ func (r *Run) Diff(before, after int) Diff {
 	return d
 }
 
+// memoryPrefix begins the ids that activeview gives to memory: the messages
+// that stand before the transcript's own.
+const memoryPrefix = "compaction-"
+
 // section is where a line stands in a request.
 func section(l activeview.Line) int {
 	switch {
@@ -107,7 +112,7 @@ func section(l activeview.Line) int {
 		return 0
 	case l.Reason == activeview.ReasonInstructions:
 		return 1
-	case l.Reason == activeview.ReasonSummary, l.Reason == activeview.ReasonRetained:
+	case strings.HasPrefix(l.ID, memoryPrefix):
 		return 2
 	}
 	return 3

@@ -62,7 +62,11 @@ type RequestDocument struct {
 	Verdict          budget.Verdict   `json:"verdict"`
 	Action           string           `json:"action"`
 	RetainedMessages int              `json:"retainedMessages"`
-	Restructured     bool             `json:"restructured"`
+	// PrefixTokens is the unchanged beginning, as counted; ReclaimedTokens is
+	// what Forge freed for this request.
+	PrefixTokens    int  `json:"prefixTokens"`
+	ReclaimedTokens int  `json:"reclaimedTokens"`
+	Restructured    bool `json:"restructured"`
 
 	Marks    []Mark              `json:"marks"`
 	Warnings []trace.WarningCode `json:"warnings"`
@@ -155,7 +159,7 @@ func (q *Request) document() RequestDocument {
 		WindowTokens: b.WindowTokens, WindowSource: b.WindowSource, ReserveTokens: b.ReserveTokens, AvailableTokens: b.AvailableTokens,
 		InputTokens: b.Estimate.Tokens, BandTokens: b.Estimate.BandTokens, Method: b.Estimate.Method, Confidence: b.Estimate.Confidence,
 		Categories: b.Categories, MandatoryTokens: b.MandatoryTokens, Verdict: b.Verdict, Action: string(b.Action),
-		RetainedMessages: b.RetainedMessages, Restructured: b.Restructured,
+		RetainedMessages: b.RetainedMessages, PrefixTokens: b.PrefixTokens, ReclaimedTokens: b.ReclaimedTokens, Restructured: b.Restructured,
 		Marks: list(q.MarksBefore), Warnings: list(q.Warnings), Refused: q.Overflow != nil, CumulativeUSD: q.CumulativeUSD,
 		LedgerLines: q.LedgerLines, LedgerHash: b.Ledger.Hash.String(), LedgerFault: q.LedgerFault, Heaviest: []activeview.Line{},
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/trace"
@@ -92,6 +93,9 @@ func (l *loader) spent() *float64 {
 
 func (l *loader) budgeted(e trace.Event, p *trace.ContextBudgeted) {
 	at := len(l.run.Requests)
+	if p.ReclaimedTokens > 0 && !slices.ContainsFunc(l.pending, func(m Mark) bool { return m.Kind == MarkCompaction && !m.Source }) {
+		l.pending = append(l.pending, Mark{Kind: MarkProjection, TokensBefore: p.Estimate.Tokens + p.ReclaimedTokens, TokensAfter: p.Estimate.Tokens})
+	}
 	q := Request{Time: e.Time, MarksBefore: l.pending, CumulativeUSD: l.spent()}
 	l.pending = nil
 	if err := l.ledger.Apply(p); err != nil {

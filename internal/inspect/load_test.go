@@ -151,6 +151,35 @@ func TestLoadAllKeepsRunsApart(t *testing.T) {
 	}
 }
 
+// P-ROW-05, F-MAN-01: what Forge itself did stands before the request that it
+// was done for, told apart from what the agent of a session file did.
+func TestOwnMarks(t *testing.T) {
+	usd := 0.02
+	compacted, cleared, plain := budgeted(1, 300), budgeted(2, 400), budgeted(3, 500)
+	compacted.ReclaimedTokens, compacted.Strategy, cleared.ReclaimedTokens = 600, "forge-summary", 90
+	r, err := inspect.Load(eventsOf(&trace.RunStarted{},
+		&trace.CompactionStarted{Compaction: "c", Request: 1, Trigger: trace.TriggerBudget},
+		&trace.CompactionCompleted{Compaction: "c", Request: 1, Method: "model", TokensBefore: 900, TokensAfter: 300, Usage: &trace.Usage{InputTokens: 600}, CostUSD: &usd},
+		compacted, completed(1, 310, &usd), cleared,
+		&trace.ContextMark{Request: 3, Kind: "compaction", Trigger: "auto"}, &trace.ContextMark{Request: 3, Kind: "something new"}, plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]inspect.Mark{
+		{{Kind: inspect.MarkCompaction, Cause: "model", TokensBefore: 900, TokensAfter: 300}},
+		{{Kind: inspect.MarkProjection, TokensBefore: 490, TokensAfter: 400}},
+		{{Kind: inspect.MarkCompaction, Source: true, Cause: "auto"}, {Kind: inspect.MarkOther, Source: true}},
+	}
+	for i, w := range want {
+		if diff := gocmp.Diff(w, r.Requests[i].MarksBefore); diff != "" {
+			t.Errorf("marks before request %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+	if r.Summary.CostUSD == nil || math.Abs(*r.Summary.CostUSD-0.04) > 1e-12 {
+		t.Errorf("cost %v, want that of the compaction and of the request", r.Summary.CostUSD)
+	}
+}
+
 func TestFind(t *testing.T) {
 	retry := budgeted(2, 100)
 	retry.Attempt = 2
@@ -333,7 +362,7 @@ func TestDiffNamesTheCause(t *testing.T) {
 	system := l("i#0", budget.Instructions, 2, activeview.Kept, activeview.ReasonInstructions)
 	user := l("m1#0", budget.CurrentRequest, 3, activeview.Kept, activeview.ReasonCurrentRequest)
 	result := l("m2#0", budget.ToolResults, 4, activeview.Kept, activeview.ReasonConversation)
-	summary := l("s#0", budget.Memory, 5, activeview.Kept, activeview.ReasonSummary)
+	summary := l("compaction-1-1#0", budget.Memory, 5, activeview.Kept, activeview.ReasonSummary)
 	next := l("m3#0", budget.Conversation, 6, activeview.Kept, activeview.ReasonConversation)
 	with := func(line activeview.Line, change func(*activeview.Line)) activeview.Line {
 		change(&line)
