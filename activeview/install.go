@@ -21,6 +21,10 @@ type Retention struct {
 	Memory []message.Message
 	// Users are the user messages of the range that stay, by ascending index.
 	Users []RetainedUser
+	// Kept are messages of the range that stay as they are, by index: the
+	// request that was current when the checkpoint was made. The request that
+	// is current now stays in any case.
+	Kept []int
 }
 
 // A RetainedUser is a user message inside a summarized range that stays in
@@ -49,15 +53,21 @@ func (v *View) Install(t *transcript.Transcript, r Retention) error {
 	}
 	v.stale = true
 	v.generation++
-	v.replaceMemory(r.Memory)
-	current := map[*entry]bool{}
+	v.replaceMemory(r.Memory, false)
+	stays := map[*entry]bool{}
 	for _, e := range v.current {
-		current[e] = true
+		stays[e] = true
+	}
+	for _, i := range r.Kept {
+		if i < 0 || i >= len(v.entries) {
+			return fmt.Errorf("install checkpoint: message %d is kept, the view has %d", i, len(v.entries))
+		}
+		stays[v.entries[i]] = true
 	}
 	for i, e := range v.entries[:r.Through] {
 		u, retained := users[i]
 		switch {
-		case e.message.Role == message.RoleSystem, current[e]:
+		case e.message.Role == message.RoleSystem, stays[e]:
 		case retained:
 			v.retain(e, t.At(i), u.Text)
 		case !e.hidden:
@@ -69,14 +79,17 @@ func (v *View) Install(t *transcript.Transcript, r Retention) error {
 	return nil
 }
 
-// replaceMemory drops the memory in force and takes other messages in.
-func (v *View) replaceMemory(ms []message.Message) {
+// replaceMemory drops the memory in force and takes other messages in. Foreign
+// messages get ids of their own: theirs may stand in the transcript too.
+func (v *View) replaceMemory(ms []message.Message, foreign bool) {
 	for _, e := range v.memory {
 		v.hide(e, Dropped, ReasonReplaced)
 	}
 	v.replaced, v.memory = append(v.replaced, v.memory...), nil
 	for i, m := range ms {
-		m.ID = fmt.Sprintf("compaction-%d-%d", v.generation, i+1)
+		if foreign || m.ID == "" {
+			m.ID = fmt.Sprintf("compaction-%d-%d", v.generation, i+1)
+		}
 		reason := ReasonSummary
 		if m.Origin != message.OriginSummary {
 			reason = ReasonRetained

@@ -273,7 +273,7 @@ func (v *View) compact(c Change) {
 			v.retained--
 		}
 	}
-	v.replaceMemory(c.Replacement)
+	v.replaceMemory(c.Replacement, true)
 	v.touch(0)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/transcript"
 )
 
 // Defaults and bounds of compaction (F-CFG-01, resolution C15, P-RET-05).
@@ -135,13 +136,14 @@ func (m *Manager) minReclaim() int { return max(MinReclaimTokens, m.budget.Windo
 func (m *Manager) install(in Input, f *Fit, c *checkpoint.Checkpoint, cut Cut, reused bool) error {
 	before := m.view.Breakdown().Total()
 	users := m.retainedUsers(in, cut)
-	err := m.view.Install(in.Transcript, activeview.Retention{Through: cut.Through, Memory: memoryOf(c), Users: users})
-	if err != nil {
-		return fmt.Errorf("install checkpoint: %w", err)
-	}
-	m.through = cut.Through
-	m.active = c
 	m.windows++
+	var kept []int
+	for i := currentTurn(in); i < cut.Through && in.Transcript.At(i).Authored(); i++ {
+		kept = append(kept, i)
+	}
+	if err := m.show(in.Transcript, c, cut.Through, users, kept); err != nil {
+		return err
+	}
 	m.claims = claims{}
 	m.newContext = false
 	f.Compactions = append(f.Compactions, CompactionReport{Checkpoint: c, Reused: reused, Shape: cut.Shape,
@@ -149,14 +151,24 @@ func (m *Manager) install(in Input, f *Fit, c *checkpoint.Checkpoint, cut Cut, r
 	return nil
 }
 
+// show puts a checkpoint and what stays beside it into the view.
+func (m *Manager) show(t *transcript.Transcript, c *checkpoint.Checkpoint, through int, users []activeview.RetainedUser, kept []int) error {
+	err := m.view.Install(t, activeview.Retention{Through: through, Memory: memoryOf(c, m.windows), Users: users, Kept: kept})
+	if err != nil {
+		return fmt.Errorf("install checkpoint: %w", err)
+	}
+	m.through, m.active, m.users, m.kept = through, c, users, kept
+	return nil
+}
+
 // memoryOf is a checkpoint as the model sees it: a message of its own, of low
 // authority (resolution C13, F-SUM-05).
-func memoryOf(c *checkpoint.Checkpoint) []message.Message {
+func memoryOf(c *checkpoint.Checkpoint, window int) []message.Message {
 	var b message.Block = message.Text{Text: c.Summary}
 	if c.Summary == "" {
 		b = message.Opaque{Provider: c.Provider, Type: "compaction", Data: c.OpaqueProviderItem}
 	}
-	return []message.Message{{ID: c.ID, Role: message.RoleUser, Origin: message.OriginSummary, Blocks: []message.Block{b}}}
+	return []message.Message{{ID: fmt.Sprintf("%s.%d", c.ID, window), Role: message.RoleUser, Origin: message.OriginSummary, Blocks: []message.Block{b}}}
 }
 
 // retainedUsers chooses the user messages of a range that stay, newest first

@@ -27,7 +27,7 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 		return nil, err
 	}
 	m.step++
-	f := &Fit{Step: m.step, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget, InstructionsHash: hashMessages(in.Instructions)}
+	f := &Fit{Step: m.step, Attempt: 1, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget, InstructionsHash: hashMessages(in.Instructions)}
 	if f.Model == "" {
 		f.Model = m.capabilities.Model
 	}
@@ -38,13 +38,19 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 		}
 		m.remind(f)
 	}
+	f.Visited = -visited
+	return m.conclude(f, generation)
+}
+
+// conclude decides about a request and completes its Fit.
+func (m *Manager) conclude(f *Fit, generation int) (*Fit, error) {
 	m.decide(f)
 	f.RetainedMessages, f.PrefixTokens = m.view.RetainedMessages(), m.view.TakePrefix()
 	f.FreshTokens = m.fresh(f)
 	f.Checkpoint = m.active
 	f.Ledger, f.LedgerHash = m.view.TakeDelta(), m.view.LedgerHash()
-	f.Restructured = m.step > 1 && f.sample.Generation != m.sampleGeneration(generation)
-	f.Visited = m.view.Visited() - visited
+	f.Restructured = f.Attempt > 1 || m.step > 1 && f.sample.Generation != m.sampleGeneration(generation)
+	f.Visited += m.view.Visited()
 	m.sent = f
 	if f.Action != Stop {
 		return f, nil

@@ -100,16 +100,21 @@ type Manager struct {
 	step         int
 	sent         *Fit // the last fit, until its usage came in
 
-	compaction Compaction
-	index      compaction.Index
-	through    int                     // messages summarized in the view
-	active     *checkpoint.Checkpoint  // what stands for them, nil for none
-	projected  map[transcript.Ref]bool // results that have a stand-in
-	compacted  map[message.Hash]bool   // ranges that were summarized
-	claims     claims
-	windows    int    // checkpoints installed
-	newContext bool   // the model asked for one
-	recovered  string // message id of the request that was recovered
+	compaction     Compaction
+	index          compaction.Index
+	through        int                       // messages summarized in the view
+	active         *checkpoint.Checkpoint    // what stands for them, nil for none
+	users          []activeview.RetainedUser // user messages of the range that stay
+	kept           []int                     // the request that was current when the checkpoint was made
+	projectedOrder []transcript.Ref
+	projected      map[transcript.Ref]bool // results that have a stand-in
+	compacted      map[message.Hash]bool   // ranges that were summarized
+	claims         claims
+	windows        int  // checkpoints installed
+	newContext     bool // the model asked for one
+	recovered      bool // a request was recovered, with recoveredAt messages before it
+	recoveredAt    int
+	settings       budget.Settings
 }
 
 // New returns a manager for a model with these capabilities. counter counts
@@ -142,7 +147,7 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 	}
 	return &Manager{
 		capabilities: c, budget: b.WithMaxInput(c.MaxInputTokens), mode: o.Mode, counter: counter, view: activeview.New(counter),
-		calibrations: o.Calibrations, compaction: o.Compaction, compacted: map[message.Hash]bool{}, projected: map[transcript.Ref]bool{},
+		calibrations: o.Calibrations, settings: o.Budget, compaction: o.Compaction, compacted: map[message.Hash]bool{}, projected: map[transcript.Ref]bool{},
 	}, nil
 }
 
@@ -184,8 +189,10 @@ const (
 
 // A Fit is the outcome of looking at one request. It is the caller's to keep.
 type Fit struct {
-	// Step counts the requests of this manager from 1.
-	Step int
+	// Step counts the requests of this manager from 1; Attempt counts the
+	// physical attempts of this one, from 1.
+	Step    int
+	Attempt int
 	// Mode and Capabilities are those of the manager.
 	Mode         Mode
 	Capabilities model.Capabilities

@@ -1,6 +1,7 @@
 package contextwindow
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/forge-agent/forge/activeview"
@@ -31,24 +32,35 @@ func (m *Manager) clear(in Input, f *Fit) error {
 			break
 		}
 		before := m.view.EntryTokens(ref.Message)
-		source := projection.Source{Tool: toolName(in.Transcript, ref), Result: in.Transcript.At(ref.Message).Blocks[ref.Block].(message.ToolResult),
-			Reference: projection.Reference(ref)}
-		text, ok := projection.StandIn(source, projection.Targets{})
-		if !ok || m.counter.Text(text)*2 > before {
-			continue
-		}
-		if err := m.view.Project(ref, text, activeview.ReasonCleared); err != nil {
+		if err := m.project(in.Transcript, ref); err != nil {
 			return err
 		}
-		m.projected[ref] = true
 		after := m.view.EntryTokens(ref.Message)
-		freed += before - after
-		f.Projections = append(f.Projections, ProjectionReport{Result: ref, TokensBefore: before, TokensAfter: after})
+		if after < before {
+			freed += before - after
+			f.Projections = append(f.Projections, ProjectionReport{Result: ref, TokensBefore: before, TokensAfter: after})
+		}
 	}
 	if len(f.Projections) > 0 {
 		m.recount(in, f, ReliefProjection)
 	}
 	return nil
+}
+
+// project puts the stand-in of a result into the view, unless that would not
+// be smaller.
+func (m *Manager) project(t *transcript.Transcript, ref transcript.Ref) error {
+	r, ok := t.At(ref.Message).Blocks[ref.Block].(message.ToolResult)
+	if !ok {
+		return fmt.Errorf("%w: block %d of message %d is no tool result", ErrInvalid, ref.Block, ref.Message)
+	}
+	text, ok := projection.StandIn(projection.Source{Tool: toolName(t, ref), Result: r, Reference: projection.Reference(ref)}, projection.Targets{})
+	if !ok || m.counter.Text(text) >= m.counter.Message(message.Message{Blocks: []message.Block{r}}).BlockTokens[0] {
+		return nil
+	}
+	m.projected[ref] = true
+	m.projectedOrder = append(m.projectedOrder, ref)
+	return m.view.Project(ref, text, activeview.ReasonCleared)
 }
 
 // clearable lists the tool results that may be cleared, oldest first: they are

@@ -1,0 +1,71 @@
+package contextwindow
+
+import (
+	"fmt"
+
+	"github.com/forge-agent/forge/activeview"
+	"github.com/forge-agent/forge/checkpoint"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// A State is what a manager decided about a conversation, for keeping with
+// the session: with the transcript and the chain of checkpoints it gives the
+// same view again after a restart, to the byte. It holds no content but the
+// user messages that were cut to fit. The zero State is that of a new
+// conversation.
+type State struct {
+	// Through is the number of messages summarized, Checkpoint the id of what
+	// stands for them.
+	Through    int    `json:"through,omitempty"`
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Users are the user messages of the range that stay in the view.
+	Users []activeview.RetainedUser `json:"users,omitempty"`
+	// Kept are the messages of the range that stay as they are: the request
+	// that was current then.
+	Kept []int `json:"kept,omitempty"`
+	// Projected are the tool results that have a stand-in, in order.
+	Projected []transcript.Ref `json:"projected,omitempty"`
+	// Window counts the checkpoints installed.
+	Window int `json:"window,omitempty"`
+	// FirstReminder and SecondReminder were given in this window (fault B34).
+	FirstReminder  bool `json:"firstReminder,omitempty"`
+	SecondReminder bool `json:"secondReminder,omitempty"`
+}
+
+// State returns what to keep with the session.
+func (m *Manager) State() State {
+	s := State{Through: m.through, Users: m.users, Kept: m.kept, Window: m.windows, FirstReminder: m.claims.First, SecondReminder: m.claims.Second}
+	if m.active != nil {
+		s.Checkpoint = m.active.ID
+	}
+	s.Projected = append(s.Projected, m.projectedOrder...)
+	return s
+}
+
+// Restore brings a new manager to a kept state, before its first Fit. The
+// input holds the transcript as it is now, at least as long as it was then.
+// A checkpoint that is no longer valid is left out, and the view begins with
+// the whole transcript: the next Fit makes it fit again.
+func (m *Manager) Restore(in Input, s State) error {
+	if m.step > 0 || in.Transcript == nil {
+		return fmt.Errorf("%w: restore a manager before its first Fit, with a transcript", ErrInvalid)
+	}
+	m.view.SetInstructions(in.Instructions)
+	m.view.SetTools(in.Tools)
+	m.view.Extend(in.Transcript)
+	m.windows, m.claims = s.Window, claims{First: s.FirstReminder, Second: s.SecondReminder}
+	for _, ref := range s.Projected {
+		if err := m.project(in.Transcript, ref); err != nil {
+			return fmt.Errorf("restore: %w", err)
+		}
+	}
+	if s.Checkpoint == "" {
+		return nil
+	}
+	c := m.compaction.Chain.ActiveWhere(in.Transcript, func(c *checkpoint.Checkpoint) bool { return c.ID == s.Checkpoint })
+	if c == nil || s.Through > in.Transcript.Len() {
+		m.claims = claims{}
+		return nil
+	}
+	return m.show(in.Transcript, c, s.Through, s.Users, s.Kept)
+}
