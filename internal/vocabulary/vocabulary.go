@@ -8,6 +8,7 @@ import (
 	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/tokenizer"
 	"github.com/forge-agent/forge/tokenizer/cl100k"
+	"github.com/forge-agent/forge/tokenizer/conservative"
 	"github.com/forge-agent/forge/tokenizer/o200k"
 	"github.com/forge-agent/forge/tokenizer/qwen3"
 )
@@ -30,11 +31,11 @@ func Text(m catalog.Model) (tokenizer.Counter, bool) {
 	if m.Family != "" {
 		return o200k.New(), false
 	}
-	return tokenizer.NewConservative(), false
+	return conservative.New(), false
 }
 
 // Counter returns a counter for requests to a model.
 func Counter(m catalog.Model) *tokencount.Counter {
 	text, _ := Text(m)
-	return tokencount.New(text, tokencount.ProfileFor(string(m.Family)))
+	return tokencount.New(text, tokencount.ProfileOf(tokencount.Route{Family: string(m.Family), Model: m.ID}))
 }
