@@ -128,9 +128,7 @@ func (r *Run) fillFigures(p *htmlPage) {
 	if s.OverBudgetRequests > 0 {
 		p.Over.Note = fmt.Sprintf("of %s; %s sent", tokens(len(r.Requests)), tokens(s.OverBudgetSent))
 	}
-	for _, f := range r.figures()[3:] {
-		p.More = append(p.More, f)
-	}
+	p.More = r.figures()[3:] // the first three are the numbers above
 	p.HasUsage, p.HasError, p.HasCost = s.WithUsage > 0, s.Estimate.ComparedRequests > 0, s.WithUsage > 0 && r.priced()
 	p.CostNote = "US dollars"
 	if s.CostUSD == nil {

@@ -30,6 +30,7 @@ type Summary struct {
 	Compactions int `json:"compactions"`
 	Projections int `json:"projections"`
 	Overflows   int `json:"overflows"`
+	OtherMarks  int `json:"otherMarks"`
 
 	// WithUsage is how many requests have a reported usage.
 	WithUsage         int `json:"withUsage"`
@@ -107,6 +108,7 @@ func (s *Summary) countMarks(marks []Mark) {
 		case MarkOverflow:
 			s.Overflows++
 		case MarkInterrupted, MarkCompactionFailed, MarkOther:
+			s.OtherMarks++
 		}
 	}
 }

@@ -207,6 +207,9 @@ func (r *Run) markLegend() string {
 	if s.Overflows > 0 {
 		parts = append(parts, "✕ "+plural(s.Overflows, "refusal")+" by the provider")
 	}
+	if s.OtherMarks > 0 {
+		parts = append(parts, "! "+plural(s.OtherMarks, "other event"))
+	}
 	return strings.Join(parts, "   ")
 }
 

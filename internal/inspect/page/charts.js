@@ -88,7 +88,8 @@ function peakOf(column) {
 // The height of the main chart: up to the window, unless the window is far
 // larger than anything in it.
 function windowRange() {
-  const peak = Math.max(peakOf(requests.total), peakOf(requests.reported));
+  const comparable = requests.reported.map((n, i) => requests.compared[i] === null ? null : n);
+  const peak = Math.max(peakOf(requests.total), peakOf(comparable));
   const top = peak >= 0.4 * Math.min(...requests.available) ? Math.max(peak, peakOf(requests.window)) : peak;
   return [0, Math.max(1, top) * 1.06];
 }
