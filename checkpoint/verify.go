@@ -118,3 +118,9 @@ func (c *Checkpoint) checkPin(t *transcript.Transcript, p Pin) string {
 	}
 	return ""
 }
+
+// UsableBy reports whether the payload may go to a model: a readable one to
+// any, an opaque item only to the provider and model that made it (F-NAT-02).
+func (c *Checkpoint) UsableBy(provider, model string) bool {
+	return c.Strategy != ProviderNative || c.Provider == provider && c.ModelID == model
+}

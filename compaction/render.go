@@ -20,6 +20,7 @@ const (
 
 	headingPins  = "What the user stated:\n"
 	headingUser  = "From the user's other words:\n"
+	headingModel = "What a model noted, each line checked against its message:\n"
 	supersededBy = "(replaced by #%d) "
 	systemMark   = "(system message) "
 )

@@ -73,12 +73,13 @@ func parseLine(body string) (Line, bool) {
 }
 
 // Verify verifies a checkpoint as checkpoint.Verify does and then, for one that
-// the extractive strategy made, every line of its text: what the user is
-// quoted with stands in the message named, and what a ledger says comes out of
-// the same messages again (F-SUM, issue behaviour 4).
+// the extractive or the model strategy made, every line of its text: what the
+// user is quoted with stands in the message named, what a ledger says comes
+// out of the same messages again, and what a model wrote passes the grounding
+// check again (issue behaviour 4).
 func Verify(c *checkpoint.Checkpoint, t *transcript.Transcript) []checkpoint.Finding {
 	found := c.Verify(t)
-	if c.Method != checkpoint.MethodExtractive || c.SummarizedThroughMessageIndex > t.Len() {
+	if c.Method != checkpoint.MethodExtractive && c.Method != checkpoint.MethodModel || c.SummarizedThroughMessageIndex > t.Len() {
 		return found
 	}
 	report := func(what, format string, args ...any) {
@@ -100,7 +101,14 @@ func Verify(c *checkpoint.Checkpoint, t *transcript.Transcript) []checkpoint.Fin
 			}
 		}
 	}
+	src := newSource(t, c.SummarizedThroughMessageIndex)
 	for i, l := range lines {
+		if c.Method == checkpoint.MethodModel && knownHeading(l.Heading+":") {
+			if reason := src.strike(summaryLine{l.Heading, fmt.Sprintf("%s #%d", l.Text, l.Message)}); reason != "" {
+				report("grounding", "line %d: its source does not hold it: %s", i+1, reason)
+			}
+			continue
+		}
 		if reason := checkLine(l, c, t, derived); reason != "" {
 			report("line", "line %d: %s", i+1, reason)
 		}
