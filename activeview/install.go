@@ -98,16 +98,25 @@ func (v *View) replaceMemory(ms []message.Message, foreign bool) {
 	}
 }
 
+// Historical returns a user message in the form in which it outlives its
+// turn: marked as no new request, whole, or cut to text when that is not
+// empty.
+func Historical(m message.Message, text string) message.Message {
+	if text != "" {
+		m.Blocks = []message.Block{message.Text{Text: HistoricalMark + text}}
+		return m
+	}
+	m.Blocks = append([]message.Block{message.Text{Text: HistoricalMark}}, m.Blocks...)
+	return m
+}
+
 // retain keeps a user message in its historical form, whole or cut to text.
 func (v *View) retain(e *entry, original message.Message, text string) {
-	blocks := []message.Block{message.Text{Text: HistoricalMark + text}}
 	decision, reason := Projected, ReasonCut
 	if text == "" {
 		decision, reason = Kept, ReasonRetained
-		blocks = append([]message.Block{message.Text{Text: HistoricalMark}}, original.Blocks...)
 	}
-	m := original
-	m.Blocks = blocks
+	m := Historical(original, text)
 	if e.hidden {
 		e.hidden = false
 		v.retained++

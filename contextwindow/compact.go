@@ -137,11 +137,7 @@ func (m *Manager) install(in Input, f *Fit, c *checkpoint.Checkpoint, cut Cut, r
 	before := m.view.Breakdown().Total()
 	users := m.retainedUsers(in, cut)
 	m.windows++
-	var kept []int
-	for i := currentTurn(in); i < cut.Through && in.Transcript.At(i).Authored(); i++ {
-		kept = append(kept, i)
-	}
-	if err := m.show(in.Transcript, c, cut.Through, users, kept); err != nil {
+	if err := m.show(in.Transcript, c, cut.Through, users, keptRequest(in, cut)); err != nil {
 		return err
 	}
 	m.claims = claims{}

@@ -99,10 +99,11 @@ func newRoot(env *Env) *cobra.Command {
 		Example: `  forge replay session.jsonl                # the budget before every request
   forge context session.jsonl               # what is in the window at the end
   forge inspect session.jsonl --html out.html
+  forge compact session.jsonl --dry-run     # what Forge would keep of it
   forge count notes.md --model gpt-5
   forge models show claude-sonnet-4-5`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newModels(env))
+	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env))
 	return root
 }
