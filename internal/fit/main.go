@@ -5,6 +5,7 @@
 //	FORGE_CORPUS=DIR go run ./internal/fit -n         report only
 //	FORGE_CORPUS=DIR go run ./internal/fit -v         and name each request that is off by more than 5 %
 //	FORGE_CORPUS=DIR go run ./internal/fit -sessions  report the growth errors of the sessions
+//	go run ./internal/fit -teach COUNTS               write teachers.go, see counts.mjs
 //
 // A part of the recorded requests, drawn by test case across all models, is
 // never shown to the fit; the report names its errors apart. The same corpus
@@ -23,27 +24,47 @@ import (
 )
 
 func main() {
-	sessions := flag.Bool("sessions", false, "report the growth errors of the sessions")
-	dry := flag.Bool("n", false, "report only, write nothing")
-	verbose := flag.Bool("v", false, "name each request that is off by more than 5 %")
+	var o options
+	flag.BoolVar(&o.sessions, "sessions", false, "report the growth errors of the sessions")
+	flag.BoolVar(&o.dry, "n", false, "report only, write nothing")
+	flag.BoolVar(&o.verbose, "v", false, "name each request that is off by more than 5 %")
+	flag.BoolVar(&o.texts, "texts", false, "write the texts of the sessions for counts.mjs")
+	flag.StringVar(&o.teach, "teach", "", "write teachers.go from the output of counts.mjs")
 	flag.Parse()
-	if err := run(*sessions, *dry, *verbose); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "fit:", err)
 		os.Exit(1)
 	}
 }
 
-func run(onlySessions, dry, verbose bool) error {
+type options struct {
+	sessions, dry, verbose, texts bool
+	teach                         string
+}
+
+func run(o options) error {
+	if o.teach != "" {
+		lessons, err := readLessons(o.teach)
+		if err != nil {
+			return err
+		}
+		if len(lessons) == 0 {
+			return fmt.Errorf("%s holds no texts", o.teach)
+		}
+		return writeTeachers(teach(lessons), lessons)
+	}
 	corpus := os.Getenv("FORGE_CORPUS")
 	if corpus == "" {
 		return fmt.Errorf("FORGE_CORPUS is unset: it names the folder with the recorded requests and sessions")
 	}
 	models := catalog.Default()
 	sessions, err := readSessions(corpus)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if onlySessions {
+	case o.texts:
+		return writeTexts(os.Stdout, sessions)
+	case o.sessions:
 		return reportSessions(os.Stdout, sessions, models)
 	}
 	rows, err := readRequests(corpus, models)
@@ -64,14 +85,14 @@ func run(onlySessions, dry, verbose bool) error {
 	}
 	judgedRows := judgeRequests(text, rows, func(r tokencount.Route) tokencount.Profile { return find(entries, r) })
 	reportRequests(os.Stdout, judgedRows, cross(fitters))
-	if verbose {
+	if o.verbose {
 		for _, j := range judgedRows {
 			if j.err() > 0.05 {
 				fmt.Printf("%-36s %-9s %-16s unseen=%-5v %-20s reported %5d estimate %5d ± %d\n", j.route.Model, j.route.Wire, j.testCase, inTest(j.testCase), j.kind, j.reported, j.estimate, j.band)
 			}
 		}
 	}
-	if dry {
+	if o.dry {
 		return nil
 	}
 	source, err := writeTable(entries, summary(rows, steps))

@@ -80,16 +80,21 @@ const turned = 1000
 func newProbes(text tokenizer.Counter, skeleton tokencount.Profile) *probes {
 	p := &probes{skeleton: skeleton}
 	skeleton.TextRatio, skeleton.SchemaRatio = 1, 1
+	provided := skeleton.ProviderToolTokens > 0
 	for q := range param(paramCount) {
 		if f := field(&skeleton, q); f != nil {
 			*f = 0
 		}
 	}
-	skeleton.ProviderToolTokens = 1e-9 // present, so that the branch is taken
+	if provided {
+		skeleton.ProviderToolTokens = 1e-9 // such tools are told apart, and weigh nothing yet
+	}
 	p.base = tokencount.New(text, skeleton)
 	for q := range param(paramCount) {
 		s := skeleton
 		switch f := field(&s, q); {
+		case q == pProviderTool && !provided:
+			continue
 		case f != nil:
 			*f = turned
 		case q == pText:

@@ -109,7 +109,7 @@ func readRecorded(l line, models *catalog.Catalog) (recorded, error) {
 		out.kind = kindAnswerSchema
 		if body.Dialect != wirebody.Gemini { // Gemini's models do not read it: those requests report the text alone
 			out.request.Instructions = append(out.request.Instructions, message.Message{Role: message.RoleSystem,
-				Blocks: []message.Block{message.Text{Text: compact(body.AnswerSchema)}}})
+				Blocks: []message.Block{message.Text{Text: answerSchema(body)}}})
 		}
 	}
 	return out, nil
@@ -190,10 +190,15 @@ func kindOfBlock(b message.Block) string {
 	return ""
 }
 
-func compact(raw []byte) string {
+// answerSchema is an answer schema as a model is taken to read it: under a
+// heading where chat completions carry it.
+func answerSchema(body *wirebody.Body) string {
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return string(raw)
+	if body.Dialect == wirebody.Chat {
+		b.WriteString("# Response Formats\n\n## response_format\n\n")
+	}
+	if json.Compact(&b, body.AnswerSchema) != nil {
+		b.Write(body.AnswerSchema)
 	}
 	return b.String()
 }

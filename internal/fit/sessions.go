@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/forge-agent/forge/activeview"
@@ -72,9 +71,6 @@ func judge(l loaded, models *catalog.Catalog) ([]compared, error) {
 		rec, err := manager.Reconcile(*r.Usage)
 		if err != nil {
 			return nil, err
-		}
-		if os.Getenv("DBG") != "" && fit.Restructured {
-			fmt.Println(l.file, fit.Step, rec, fit.CountedTokens)
 		}
 		before := last[r.Model]
 		if before.known && before.restructurings == restructurings {

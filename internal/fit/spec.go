@@ -91,7 +91,7 @@ func tiles(baseTokens, tileTokens float64) func(*tokencount.Profile) {
 
 func claude() group {
 	return group{
-		skeleton: tokencount.Profile{Family: "claude", Base: base, Schema: tokencount.SchemaJSON, Arguments: tokencount.ArgumentsValues,
+		skeleton: tokencount.Profile{Family: "claude", Base: base, Schema: tokencount.SchemaJSON, Arguments: tokencount.ArgumentsValues, ProviderToolTokens: 1300,
 			Sealed: tokencount.SealedRule{HeaderBytes: 200, BytesPerToken: 4},
 			Image:  tokencount.ImageRule{Kind: tokencount.ImageArea, BaseTokens: 4, UnitPixels: 750, LongSidePixels: 1568, MaxTokens: 1600}},
 		teacher: "claude2",
