@@ -199,12 +199,13 @@ func (s *Source) start() error {
 	return nil
 }
 
+const hintFormat = "give a session file as the agent wrote it (JSON or JSON lines)"
+
 func (s *Source) refuseUnreadable() error {
-	hint := "give a session file as the agent wrote it (JSON or JSON lines)"
-	if !utf8.Valid(s.buf[:min(len(s.buf), headBytes)]) {
-		return s.Refuse(ErrBinary, "", hint)
+	if head := s.buf[:min(len(s.buf), headBytes)]; !utf8.Valid(head) || bytes.IndexByte(head, 0) >= 0 {
+		return s.Refuse(ErrBinary, "", hintFormat)
 	}
-	return s.Refuse(ErrUnreadable, "", hint)
+	return s.Refuse(ErrUnreadable, "", hintFormat)
 }
 
 // checkText refuses what cannot be JSON text by its first bytes.
@@ -224,8 +225,9 @@ func (s *Source) checkText() error {
 	if bytes.HasPrefix(s.buf, []byte(bom)) {
 		s.at = len(bom)
 	}
-	if bytes.IndexByte(s.buf[:min(len(s.buf), 8<<10)], 0) >= 0 {
-		return s.Refuse(ErrBinary, "", "give a session file as the agent wrote it (JSON or JSON lines)")
+	// A crash can leave NUL bytes in a session, but not at its beginning.
+	if nul, open := bytes.IndexByte(s.buf, 0), bytes.IndexAny(s.buf, "{["); nul >= 0 && (open < 0 || nul < open) {
+		return s.Refuse(ErrBinary, "", hintFormat)
 	}
 	return nil
 }

@@ -37,10 +37,15 @@ func (b *Builder) Append(line int, m message.Message) (first, end int) {
 	}
 	part := 0
 	for len(blocks) > 0 {
-		role := b.carrier(line, m.Role, blocks[0])
+		role := carrier(m.Role, blocks[0])
 		n := 1
-		for n < len(blocks) && b.carrier(line, m.Role, blocks[n]) == role {
+		for n < len(blocks) && carrier(m.Role, blocks[n]) == role {
 			n++
+		}
+		if role != m.Role && !(m.Role == message.RoleUser && role == message.RoleTool) {
+			for _, block := range blocks[:n] {
+				b.Losef(line, "%s in a %s message, moved into a message of its own", block.Kind(), m.Role)
+			}
 		}
 		p := m
 		p.Role, p.Blocks = role, slices.Clone(blocks[:n])
@@ -83,23 +88,18 @@ func withoutEmpty(blocks []message.Block) []message.Block {
 }
 
 // carrier returns the role that can carry the block, the wanted one if
-// possible, and names the move.
-func (b *Builder) carrier(line int, wanted message.Role, block message.Block) message.Role {
-	role := wanted
+// possible.
+func carrier(wanted message.Role, block message.Block) message.Role {
 	switch block.Kind() {
 	case message.KindToolCall, message.KindReasoning:
-		role = message.RoleAssistant
+		return message.RoleAssistant
 	case message.KindToolResult:
-		role = message.RoleTool
-	default:
-		if wanted == message.RoleTool {
-			role = message.RoleUser
-		}
+		return message.RoleTool
 	}
-	if role != wanted && !(wanted == message.RoleUser && role == message.RoleTool) {
-		b.Losef(line, "%s in a %s message, moved into a message of its own", block.Kind(), wanted)
+	if wanted == message.RoleTool {
+		return message.RoleUser
 	}
-	return role
+	return wanted
 }
 
 // add appends a message whose role carries its blocks.
