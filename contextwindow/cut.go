@@ -75,25 +75,31 @@ func (m *Manager) cuts(in Input) []Cut {
 }
 
 // cutTurns cuts before the oldest completed turn that still fits the tail; at
-// least the last completed turn stays (resolution C15).
+// least the last completed turn stays (resolution C15). There is no cut when
+// everything fits the tail.
 func (m *Manager) cutTurns(in Input, tailTokens int) (Cut, bool) {
 	n := in.Transcript.TurnCount()
 	if n < 3 {
 		return Cut{}, false // nothing older than the last completed turn
 	}
 	start, kept := in.Transcript.Turn(n-2).Start, 0
-	for i := n - 2; i >= 1; i-- {
-		weight := 0
-		turn := in.Transcript.Turn(i)
-		for j := turn.Start; j < turn.End; j++ {
-			weight += m.view.EntryTokens(j)
-		}
+	for i := n - 2; i >= 0; i-- {
+		weight := m.turnTokens(in, i)
 		if i < n-2 && kept+weight > tailTokens {
 			break
 		}
-		start, kept = turn.Start, kept+weight
+		start, kept = in.Transcript.Turn(i).Start, kept+weight
 	}
 	return m.finishCut(in, Cut{Through: m.closeCalls(in, start), Shape: ShapeTurns, TailTokens: kept})
+}
+
+func (m *Manager) turnTokens(in Input, turn int) int {
+	total := 0
+	t := in.Transcript.Turn(turn)
+	for i := t.Start; i < t.End; i++ {
+		total += m.view.EntryTokens(i)
+	}
+	return total
 }
 
 // cutSteps cuts inside the current run, before the oldest completed step that

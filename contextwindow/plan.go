@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/forge-agent/forge/activeview"
+	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/message"
@@ -100,18 +101,26 @@ func (m *Manager) tail(o ManualOptions) int {
 	return o.TailTokens
 }
 
-// manualCut prefers whole turns and goes into the current run when there are
-// none.
+// manualCut prefers whole turns and goes into the current run when most of the
+// conversation is there. Nothing is cut when everything fits the tail.
 func (m *Manager) manualCut(in Input, o ManualOptions) (Cut, bool) {
 	tail := m.tail(o)
+	if m.conversationTokens() <= tail {
+		return Cut{}, false
+	}
 	turns, ok := m.cutTurns(in, tail)
 	steps, okSteps := m.cutSteps(in, tail)
-	switch {
-	case ok && okSteps && steps.RangeTokens > 2*turns.RangeTokens, !ok:
-		turns, ok = steps, okSteps
+	if okSteps && (!ok || steps.RangeTokens > 2*turns.RangeTokens) {
+		turns, ok = steps, true
 	}
 	turns.Manual = true
 	return turns, ok && turns.Through > m.through
+}
+
+// conversationTokens is what could be summarized at all.
+func (m *Manager) conversationTokens() int {
+	b := m.view.Breakdown()
+	return b.Total() - b[budget.Instructions] - b[budget.ToolSchemas]
 }
 
 // keptRequest lists the messages of the current request inside a cut.
