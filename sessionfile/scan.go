@@ -28,9 +28,12 @@ type span struct {
 // A scanner finds the ends of JSON values. It checks the grammar completely
 // and decodes nothing.
 type scanner struct {
-	stack []byte // the open brackets
+	stack   []byte // the open brackets
+	objects int    // how many of them are braces
+	state   expectation
 }
 
+// expectation is what the grammar allows next.
 type expectation int
 
 const (
@@ -40,6 +43,7 @@ const (
 	expectKeyOrEnd
 	expectColon
 	expectCommaOrEnd
+	expectNothing
 )
 
 // scan reads the value that starts at buf[at]. Below the offset strict, a
@@ -47,18 +51,15 @@ const (
 // where the grammar allows no value: documents exist that put nested objects
 // at column 0.
 func (s *scanner) scan(buf []byte, at, strict int) span {
-	s.stack = s.stack[:0]
-	objects := 0
+	s.stack, s.objects, s.state = s.stack[:0], 0, expectValue
 	line := -1
-	state := expectValue
-	i := at
-	for i < len(buf) {
+	for i := at; i < len(buf); {
 		c := buf[i]
-		if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+		if isSpace(c) {
 			i++
 			continue
 		}
-		if c == '{' && objects > 0 && buf[i-1] == '\n' {
+		if c == '{' && s.objects > 0 && buf[i-1] == '\n' {
 			if line < 0 {
 				line = i
 			}
@@ -66,82 +67,85 @@ func (s *scanner) scan(buf []byte, at, strict int) span {
 				return span{broken, i, line}
 			}
 		}
-		switch state {
-		case expectColon:
-			if c != ':' {
-				return span{broken, i, line}
-			}
-			state = expectValue
-			i++
-			continue
-		case expectKey, expectKeyOrEnd:
-			if c == '}' && state == expectKeyOrEnd {
-				break
-			}
-			if c != '"' {
-				return span{broken, i, line}
-			}
-			end, v := scanString(buf, i)
-			if v != whole {
-				return span{v, end, line}
-			}
-			i, state = end, expectColon
-			continue
-		case expectCommaOrEnd:
-			if c == ',' {
-				state = expectValue
-				if s.stack[len(s.stack)-1] == '{' {
-					state = expectKey
-				}
-				i++
-				continue
-			}
-			if c != '}' && c != ']' {
-				return span{broken, i, line}
-			}
-		case expectValue, expectValueOrEnd:
-			if c == ']' && state == expectValueOrEnd {
-				break
-			}
-			if c == '{' || c == '[' {
-				if len(s.stack) == MaxNesting {
-					return span{deep, i, line}
-				}
-				s.stack = append(s.stack, c)
-				state = expectValueOrEnd
-				if c == '{' {
-					state = expectKeyOrEnd
-					objects++
-				}
-				i++
-				continue
-			}
-			end, v := scanScalar(buf, i)
-			if v != whole {
-				return span{v, end, line}
-			}
-			i, state = end, expectCommaOrEnd
-			if len(s.stack) == 0 {
-				return span{whole, i, line}
-			}
-			continue
+		end, v := s.token(buf, i)
+		if v != whole || s.state == expectNothing {
+			return span{v, end, line}
 		}
-		// c closes a container.
-		top := s.stack[len(s.stack)-1]
-		if c-top != 2 { // '{'+2 is '}', '['+2 is ']'
-			return span{broken, i, line}
-		}
-		if top == '{' {
-			objects--
-		}
-		s.stack = s.stack[:len(s.stack)-1]
-		i++
-		if len(s.stack) == 0 {
-			return span{whole, i, line}
-		}
-		state = expectCommaOrEnd
+		i = end
 	}
-	return span{open, i, line}
+	return span{open, len(buf), line}
+}
+
+// token reads one token at buf[i] and returns where it ends.
+func (s *scanner) token(buf []byte, i int) (int, verdict) {
+	c := buf[i]
+	switch s.state {
+	case expectColon:
+		if c != ':' {
+			return i, broken
+		}
+		s.state = expectValue
+		return i + 1, whole
+	case expectKey, expectKeyOrEnd:
+		if c == '}' && s.state == expectKeyOrEnd {
+			return s.pop(c, i)
+		}
+		if c != '"' {
+			return i, broken
+		}
+		s.state = expectColon
+		return scanString(buf, i)
+	case expectCommaOrEnd:
+		if c != ',' {
+			return s.pop(c, i)
+		}
+		s.state = expectValue
+		if s.stack[len(s.stack)-1] == '{' {
+			s.state = expectKey
+		}
+		return i + 1, whole
+	}
+	switch {
+	case c == ']' && s.state == expectValueOrEnd:
+		return s.pop(c, i)
+	case c == '{' || c == '[':
+		return s.push(c, i)
+	}
+	s.afterValue()
+	return scanScalar(buf, i)
+}
+
+func (s *scanner) push(c byte, i int) (int, verdict) {
+	if len(s.stack) == MaxNesting {
+		return i, deep
+	}
+	s.stack = append(s.stack, c)
+	s.state = expectValueOrEnd
+	if c == '{' {
+		s.state = expectKeyOrEnd
+		s.objects++
+	}
+	return i + 1, whole
+}
+
+func (s *scanner) pop(c byte, i int) (int, verdict) {
+	top := s.stack[len(s.stack)-1]
+	if c-top != 2 { // '{'+2 is '}', '['+2 is ']'
+		return i, broken
+	}
+	if top == '{' {
+		s.objects--
+	}
+	s.stack = s.stack[:len(s.stack)-1]
+	s.afterValue()
+	return i + 1, whole
+}
+
+func (s *scanner) afterValue() {
+	s.state = expectCommaOrEnd
+	if len(s.stack) == 0 {
+		s.state = expectNothing
+	}
 }
 
 // scanScalar reads a string, number, true, false or null at buf[i].
