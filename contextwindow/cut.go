@@ -64,10 +64,13 @@ func (m *Manager) cuts(in Input) []Cut {
 			out = append(out, c)
 		}
 	}
-	tail := m.compaction.RecentTailTokens
-	add(m.cutTurns(in, tail))
+	tail := min(m.compaction.RecentTailTokens, m.budget.AvailableTokens/2)
+	least := max(m.budget.AvailableTokens/32, 1)
+	for share := tail; share >= least; share /= 2 {
+		add(m.cutTurns(in, share))
+	}
 	add(m.cutTurns(in, 0))
-	for share := tail; share >= 1000; share /= 2 {
+	for share := tail; share >= least; share /= 2 {
 		add(m.cutSteps(in, share))
 	}
 	add(m.cutSteps(in, 0))
