@@ -18,6 +18,7 @@ var ErrChain = errors.New("checkpoint does not continue the chain")
 // newest that is valid there. The zero Chain is empty and ready to use.
 type Chain struct {
 	records []*Checkpoint
+	skipped *Checkpoint // the newest record that is not held
 }
 
 // Add appends a record. It must be well formed, valid for t, and name the last
@@ -43,7 +44,14 @@ func (c *Chain) Add(record *Checkpoint, t *transcript.Transcript) error {
 // valid for a transcript stays in it: it may be valid again for another, and
 // it never hides an earlier one (fault B31).
 func Load(records []*Checkpoint) (*Chain, error) {
-	c := &Chain{}
+	return Resume(nil, records)
+}
+
+// Resume makes a chain that goes on after last, which it does not hold: a
+// session that was opened without its older checkpoints. A nil last is the
+// beginning.
+func Resume(last *Checkpoint, records []*Checkpoint) (*Chain, error) {
+	c := &Chain{skipped: last}
 	for _, r := range records {
 		if err := r.Check(); err != nil {
 			return nil, err
@@ -77,12 +85,12 @@ func (c *Chain) Next() (parent string, generation int) {
 // Last returns the newest record, valid or not; nil when the chain is empty.
 func (c *Chain) Last() *Checkpoint {
 	if len(c.records) == 0 {
-		return nil
+		return c.skipped
 	}
 	return c.records[len(c.records)-1]
 }
 
-// Len returns the number of records.
+// Len returns the number of records that it holds.
 func (c *Chain) Len() int { return len(c.records) }
 
 // All yields every record, oldest first.
@@ -109,11 +117,14 @@ func (c *Chain) ActiveWhere(t *transcript.Transcript, use func(*Checkpoint) bool
 // too.
 func (c *Chain) Verify(t *transcript.Transcript) []Finding {
 	var found []Finding
-	parent, known := "", map[string]bool{}
-	for i, r := range c.records {
-		if r.Parent != parent || r.Generation != i+1 {
+	parent, generation, known := "", 0, map[string]bool{}
+	if c.skipped != nil {
+		parent, generation, known = c.skipped.ID, c.skipped.Generation, map[string]bool{c.skipped.ID: true}
+	}
+	for _, r := range c.records {
+		if generation++; r.Parent != parent || r.Generation != generation {
 			found = append(found, Finding{Checkpoint: r.ID, What: "parent",
-				Text: fmt.Sprintf("it is generation %d after %q, expected generation %d after %q", r.Generation, r.Parent, i+1, parent)})
+				Text: fmt.Sprintf("it is generation %d after %q, expected generation %d after %q", r.Generation, r.Parent, generation, parent)})
 		}
 		if r.PairedWith != "" && !known[r.PairedWith] {
 			found = append(found, Finding{Checkpoint: r.ID, What: "pair",

@@ -20,7 +20,9 @@ var (
 // Validate says whether the checkpoint may stand for the beginning of t: its
 // range lies within t, and the hashes of range and tail are those of its
 // creation. Messages that came later do not matter. A transcript that was cut
-// inside the old tail fails: Remap makes a record for it.
+// inside the old tail fails: Remap makes a record for it. A transcript that
+// does not hold the messages of the tail (transcript.Resume) cannot tell, and
+// fails too.
 func (c *Checkpoint) Validate(t *transcript.Transcript) error {
 	through, count := c.SummarizedThroughMessageIndex, c.SourceMessageCount
 	if through < 1 || count < through || count > t.Len() {
@@ -44,9 +46,9 @@ func (c *Checkpoint) Validate(t *transcript.Transcript) error {
 // AnchorsOf returns the ids at the borders of the range [0, through) and the
 // tail [through, count) of t.
 func AnchorsOf(t *transcript.Transcript, through, count int) Anchors {
-	a := Anchors{First: t.At(0).ID, Last: t.At(through - 1).ID}
+	a := Anchors{First: t.ID(0), Last: t.ID(through - 1)}
 	if through < count {
-		a.TailStart = t.At(through).ID
+		a.TailStart = t.ID(through)
 	}
 	return a
 }

@@ -8,10 +8,13 @@
 package transcript
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -32,13 +35,15 @@ var (
 // A Transcript is the record of one conversation. The zero value is an empty
 // transcript ready to use. It is not safe for concurrent use while Append
 // runs; readers alone may share it.
+//
+// A transcript that Resume made holds its newer messages only; see there.
 type Transcript struct {
+	skipped  Prefix // what stands before the messages
 	messages []message.Message
 	hashes   []message.Hash
-	prefix   []message.Hash // prefix[i] covers messages [0,i)
+	prefix   []message.Hash // prefix[i] covers messages [0,Base+i)
 	index    map[string]int // message id → index
 	pending  map[string]Ref // call id → call without a result
-	order    []string       // ids of pending calls in call order
 	results  map[Ref]Ref    // call → result
 	calls    map[Ref]Ref    // result → call
 	turns    []int          // index of each turn's first message
@@ -78,28 +83,36 @@ func (t *Transcript) Append(m message.Message) error {
 		return fmt.Errorf("append message %q: %w", m.ID, err)
 	}
 	t.init()
-	at := len(t.messages)
+	at := t.Len()
 	for i, b := range m.Blocks {
 		switch b := b.(type) {
 		case message.ToolCall:
 			t.pending[b.ID] = Ref{at, i}
-			t.order = append(t.order, b.ID)
 		case message.ToolResult:
 			call := t.pending[b.CallID]
 			delete(t.pending, b.CallID)
-			t.results[call], t.calls[Ref{at, i}] = Ref{at, i}, call
+			if call.Message >= t.Base() {
+				t.results[call], t.calls[Ref{at, i}] = Ref{at, i}, call
+			}
 		}
 	}
-	t.order = compact(t.order, t.pending)
-	if m.Authored() && (at == 0 || !t.messages[at-1].Authored()) {
+	if m.Authored() && !t.endsAuthored() {
 		t.turns = append(t.turns, at)
 	}
 	h := m.Hash()
 	t.index[m.ID] = at
 	t.messages = append(t.messages, m)
 	t.hashes = append(t.hashes, h)
-	t.prefix = append(t.prefix, chain(t.prefix[at], h))
+	t.prefix = append(t.prefix, chain(t.prefix[len(t.prefix)-1], h))
 	return nil
+}
+
+// endsAuthored reports whether the last message so far is a person's.
+func (t *Transcript) endsAuthored() bool {
+	if len(t.messages) > 0 {
+		return t.messages[len(t.messages)-1].Authored()
+	}
+	return t.skipped.LastAuthored
 }
 
 func (t *Transcript) init() {
@@ -110,24 +123,9 @@ func (t *Transcript) init() {
 	t.pending = map[string]Ref{}
 	t.results, t.calls = map[Ref]Ref{}, map[Ref]Ref{}
 	t.prefix = []message.Hash{emptyRange()}
-}
-
-// compact drops answered calls from the front of the order, and all of them
-// once they outnumber the pending ones, so that the list stays as long as
-// what waits.
-func compact(order []string, pending map[string]Ref) []string {
-	if len(order) <= 2*len(pending) {
-		return order
+	if t.skipped.Messages > 0 {
+		t.prefix[0] = t.skipped.Hash
 	}
-	kept := order[:0]
-	seen := map[string]bool{}
-	for _, id := range order {
-		if _, waits := pending[id]; waits && !seen[id] {
-			seen[id] = true
-			kept = append(kept, id)
-		}
-	}
-	return kept
 }
 
 func validate(m message.Message) error {
@@ -198,21 +196,22 @@ func (t *Transcript) checkPairs(m message.Message) error {
 	return nil
 }
 
-// Len returns the number of messages.
-func (t *Transcript) Len() int { return len(t.messages) }
+// Len returns the number of messages, those before Base included.
+func (t *Transcript) Len() int { return t.Base() + len(t.messages) }
 
-// At returns the message at index i, 0 ≤ i < Len. The blocks are shared with
-// the transcript: do not change them.
-func (t *Transcript) At(i int) message.Message { return t.messages[i] }
+// At returns the message at index i, Base ≤ i < Len. The blocks are shared
+// with the transcript: do not change them.
+func (t *Transcript) At(i int) message.Message { return t.messages[i-t.Base()] }
 
-// All yields every message with its index, in order.
+// All yields every message that it holds with its index, in order.
 func (t *Transcript) All() iter.Seq2[int, message.Message] { return t.From(0) }
 
-// From yields the messages from index start on.
+// From yields the messages from index start on, those from Base on if that is
+// later.
 func (t *Transcript) From(start int) iter.Seq2[int, message.Message] {
 	return func(yield func(int, message.Message) bool) {
-		for i := start; i < len(t.messages); i++ {
-			if !yield(i, t.messages[i]) {
+		for i := max(start, t.Base()); i < t.Len(); i++ {
+			if !yield(i, t.At(i)) {
 				return
 			}
 		}
@@ -225,21 +224,29 @@ func (t *Transcript) Index(id string) (int, bool) {
 	return i, ok
 }
 
-// Hash returns the content hash of message i.
-func (t *Transcript) Hash(i int) message.Hash { return t.hashes[i] }
+// Hash returns the content hash of message i, Base ≤ i < Len.
+func (t *Transcript) Hash(i int) message.Hash { return t.hashes[i-t.Base()] }
 
 // RangeHash returns the hash of messages [from,to), 0 ≤ from ≤ to ≤ Len.
 //
 // It is a chain: the empty range has the SHA-256 of "forge.range/1", and each
 // further message replaces the value r by SHA-256(r ‖ message hash). A range
 // that starts at 0 is kept ready and costs nothing; any other costs one short
-// hash for each message in it.
+// hash for each message in it. Of a range that begins or ends among messages
+// that are not held, and is not all of [0,Base), the hash is not known: it is
+// the zero Hash, which no range has.
 func (t *Transcript) RangeHash(from, to int) message.Hash {
-	if from == 0 && to < len(t.prefix) {
-		return t.prefix[to]
+	base := t.Base()
+	switch {
+	case from == to:
+		return emptyRange()
+	case from == 0 && to >= base:
+		return t.prefix[to-base]
+	case from < base:
+		return message.Hash{}
 	}
 	r := emptyRange()
-	for _, h := range t.hashes[from:to] {
+	for _, h := range t.hashes[from-base : to-base] {
 		r = chain(r, h)
 	}
 	return r
@@ -254,7 +261,8 @@ func chain(r, h message.Hash) message.Hash {
 	return sha256.Sum256(buf[:])
 }
 
-// Turns yields every turn in order. The last one may be unfinished.
+// Turns yields every turn in order that begins at Base or later. The last one
+// may be unfinished.
 func (t *Transcript) Turns() iter.Seq[Turn] {
 	return func(yield func(Turn) bool) {
 		for i := range t.turns {
@@ -270,7 +278,7 @@ func (t *Transcript) TurnCount() int { return len(t.turns) }
 
 // Turn returns turn i, 0 ≤ i < TurnCount.
 func (t *Transcript) Turn(i int) Turn {
-	end := len(t.messages)
+	end := t.Len()
 	if i+1 < len(t.turns) {
 		end = t.turns[i+1]
 	}
@@ -279,28 +287,29 @@ func (t *Transcript) Turn(i int) Turn {
 
 // Pending returns the calls that have no result yet, oldest first.
 func (t *Transcript) Pending() []message.ToolCall {
+	refs := slices.SortedFunc(maps.Values(t.pending), func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Block, b.Block))
+	})
 	var out []message.ToolCall
-	seen := map[string]bool{}
-	for _, id := range t.order {
-		ref, waits := t.pending[id]
-		if !waits || seen[id] {
+	for _, ref := range refs {
+		if ref.Message < t.Base() {
+			out = append(out, t.skipped.call(ref))
 			continue
 		}
-		seen[id] = true
-		out = append(out, t.messages[ref.Message].Blocks[ref.Block].(message.ToolCall))
+		out = append(out, t.At(ref.Message).Blocks[ref.Block].(message.ToolCall))
 	}
 	return out
 }
 
 // Result returns where the result of the call at ref stands; false while the
-// call waits or when ref is no call.
+// call waits, when ref is no call, or when it stands before Base.
 func (t *Transcript) Result(call Ref) (Ref, bool) {
 	r, ok := t.results[call]
 	return r, ok
 }
 
 // Call returns where the call answered by the result at ref stands; false
-// when ref is no result.
+// when ref is no result, or the call stands before Base.
 func (t *Transcript) Call(result Ref) (Ref, bool) {
 	c, ok := t.calls[result]
 	return c, ok
