@@ -46,7 +46,7 @@ func (c *Counter) Text(text string) int { return round(c.weigh(text)) }
 // (resolution C21).
 func (c *Counter) Plain(text string) model.Estimate {
 	e := c.profile.Estimate(c.Text(text))
-	if c.profile.Vocabulary != "" && c.profile.Vocabulary == c.text.Name() && c.ratio == 1 {
+	if c.profile.Vocabulary != "" && c.profile.Vocabulary == c.text.Name() {
 		e.Method, e.Confidence, e.BandTokens = model.MethodProviderTokenizer, model.ConfidenceExact, 0
 	}
 	return e

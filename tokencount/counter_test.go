@@ -104,6 +104,8 @@ func TestMethodAndConfidence(t *testing.T) {
 		{"openai", "o200k_base", model.MethodProviderTokenizer, true},
 		{"qwen", "qwen3", model.MethodProviderTokenizer, true},
 		{"qwen", "o200k_base", model.MethodSDK, false},
+		{"deepseek", "deepseek_v3", model.MethodProviderTokenizer, true},
+		{"gemini", "gemma3", model.MethodProviderTokenizer, true},
 		{"claude", "o200k_base", model.MethodSDK, false},
 		{"kimi", "o200k_base", model.MethodSDK, false},
 		{"unknown", "conservative", model.MethodConservativeFallback, false},

@@ -188,9 +188,9 @@ func fitted() []fittedProfile {
 			BandFraction: 0.1, BandTokens: 4, Requests: 22, Source: "recorded requests only"}},
 		// deepseek: chat and reasoner.
 		{Match{}, Profile{Family: "deepseek", Vocabulary: "deepseek_v3", Base: "o200k_base",
-			TextRatio: 0.9898, TextWeights: TextWeights{0.936, 0.108, 0.279, 0.015, 0.061, 0.033, 0.155, -0.004, -0.058, 0.188},
-			RequestTokens: 2, ToolCallTokens: 25, ToolResultTokens: 23, ReasoningTokens: 9,
-			ToolsTokens: 140, ToolTokens: 20, Schema: "json",
+			TextRatio: 1.0084, TextWeights: TextWeights{0.936, 0.108, 0.279, 0.015, 0.061, 0.033, 0.155, -0.004, -0.058, 0.188},
+			RequestTokens: 2, ToolCallTokens: 27, ToolResultTokens: 10, ArgumentTokens: 14, ReasoningTokens: 7, Arguments: "values",
+			ToolsTokens: 315, ToolTokens: 15, Schema: "json",
 			BandFraction: 0.08, BandTokens: 4, Source: "DeepSeek chat template; 131 steps of growth"}},
 		// qwen: Qwen 3.
 		{Match{}, Profile{Family: "qwen", Vocabulary: "qwen3", Base: "o200k_base",

@@ -24,7 +24,8 @@ type Profile struct {
 	// vocabulary where it is empty.
 	Method model.Method
 
-	// TextRatio multiplies the count of every text; zero means 1.
+	// TextRatio multiplies the count of every text that is not counted in the
+	// family's own vocabulary; zero means 1.
 	TextRatio float64
 	// TextWeights brings a count in Base to the family's count. It is used
 	// with a counter of the vocabulary Base only.
@@ -108,9 +109,12 @@ func (p Profile) resolved(vocabulary string) Profile {
 	if exact || vocabulary != p.Base {
 		p.TextWeights = TextWeights{}
 	}
+	if exact {
+		p.TextRatio = 1
+	}
 	if p.Method == "" {
 		switch {
-		case exact && p.ratio() == 1:
+		case exact:
 			p.Method = model.MethodProviderTokenizer
 		case p.Requests == 0 && p.TextWeights == TextWeights{}:
 			p.Method = model.MethodConservativeFallback

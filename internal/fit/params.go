@@ -80,6 +80,7 @@ const turned = 1000
 func newProbes(text tokenizer.Counter, skeleton tokencount.Profile) *probes {
 	p := &probes{skeleton: skeleton}
 	skeleton.TextRatio, skeleton.SchemaRatio = 1, 1
+	skeleton.Vocabulary = "" // so that the ratio can be turned up in any vocabulary
 	provided := skeleton.ProviderToolTokens > 0
 	for q := range param(paramCount) {
 		if f := field(&skeleton, q); f != nil {

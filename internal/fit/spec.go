@@ -190,12 +190,17 @@ func grok() group {
 	}
 }
 
+// deepSeek: the first requests of the two sessions count 383 and 400 tokens
+// more than their text; one small tool of about 55 tokens is advertised there,
+// so the rest is what the template says about tools. Growth shows that the
+// model reads the values of arguments, as the template of V3.2 writes them:
+// read as JSON they leave an error of 2.9 % where values leave 1.3 %.
 func deepSeek() group {
 	return group{
-		skeleton: tokencount.Profile{Family: "deepseek", Vocabulary: "deepseek_v3", Base: base, Schema: tokencount.SchemaJSON},
+		skeleton: tokencount.Profile{Family: "deepseek", Vocabulary: "deepseek_v3", Base: base, Schema: tokencount.SchemaJSON, Arguments: tokencount.ArgumentsValues},
 		teacher:  "deepseek_v3",
-		beliefs: map[param]belief{pRequest: {2, 2}, pMessage: {1, 1}, pCall: {10, 6}, pResult: {8, 6}, pParallel: {0, 4}, pReasoning: {2, 3},
-			pTools: {140, 0}, pTool: {20, 0}, pText: {1, 0.03}},
+		beliefs: map[param]belief{pRequest: {2, 2}, pMessage: {1, 1}, pCall: {20, 10}, pResult: {8, 6}, pArgument: {12, 6}, pParallel: {0, 4}, pReasoning: {2, 3},
+			pTools: {315, 0}, pTool: {15, 0}, pText: {1, 0.03}},
 		variants: []variant{{name: "chat and reasoner"}},
 		floor:    0.08,
 		source:   "DeepSeek chat template",
