@@ -142,8 +142,7 @@ func countText(c *catalog.Catalog, path, modelID string, data []byte) *countRepo
 	if exact {
 		e = model.Estimate{Tokens: counter.Count(string(data)), Method: model.MethodProviderTokenizer, Confidence: model.ConfidenceExact}
 	} else {
-		profile := tokencount.ProfileFor(string(m.Family))
-		e = profile.Estimate(tokencount.New(counter, profile).Text(string(data)))
+		e = tokencount.New(counter, tokencount.ProfileFor(string(m.Family))).Plain(string(data))
 	}
 	out.Tokens, out.BandTokens, out.Method, out.Confidence = e.Tokens, e.BandTokens, e.Method, e.Confidence
 	if !utf8.Valid(data) {

@@ -12,6 +12,7 @@ import (
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/catalog"
+	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -26,7 +27,7 @@ func measureFit() error {
 	tokens := make([]int, len(lengths))
 	for range runs {
 		for i, n := range lengths {
-			m, err := contextwindow.New(model.Capabilities{WindowTokens: 1 << 40}, vocabulary.Counter(knownModel()), nil)
+			m, err := contextwindow.New(model.Capabilities{WindowTokens: 1 << 40}, vocabulary.Counter(knownModel(), tokencount.Route{}), nil)
 			if err != nil {
 				return err
 			}

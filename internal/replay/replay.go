@@ -18,6 +18,7 @@ import (
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider/recorded"
 	"github.com/forge-agent/forge/sessionfile"
+	"github.com/forge-agent/forge/sessionfile/wirebody"
 	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/trace"
 	"github.com/forge-agent/forge/transcript"
@@ -38,8 +39,8 @@ type Options struct {
 	Budget budget.Settings
 	// Catalog tells windows and prices.
 	Catalog *catalog.Catalog
-	// Counter makes the counter for a model.
-	Counter func(catalog.Model) *tokencount.Counter
+	// Counter makes the counter for a model and the route to it.
+	Counter func(catalog.Model, tokencount.Route) *tokencount.Counter
 	// Trace takes the events of the replay; nil for nobody. An error ends the
 	// replay.
 	Trace trace.Sink
@@ -104,7 +105,29 @@ func Prepare(s *sessionfile.Session, o Options) (Setup, error) {
 	case o.WindowTokens > 0:
 		c.WindowTokens, c.WindowSource, c.MaxInputTokens = o.WindowTokens, model.WindowFromUser, 0
 	}
-	return Setup{Model: m, Capabilities: c, Counter: o.Counter(m)}, nil
+	return Setup{Model: m, Capabilities: c, Counter: o.Counter(m, tokencount.Route{Model: id, Wire: wireOf(s)})}, nil
+}
+
+// wireOf returns the wire that the session's requests went over, where its
+// format or provider tells.
+func wireOf(s *sessionfile.Session) tokencount.Wire {
+	switch s.Format {
+	case string(wirebody.Responses), "codex":
+		return tokencount.WireResponses
+	case string(wirebody.Anthropic), "claude-code":
+		return tokencount.WireMessages
+	case string(wirebody.Gemini), "gemini-cli":
+		return tokencount.WireGemini
+	case string(wirebody.Chat), "chat", "mini-swe-agent", "swe-agent", "tau-bench":
+		return tokencount.WireChat
+	}
+	switch s.Provider {
+	case "openrouter", "vercel":
+		return tokencount.WireGateway
+	case "google-vertex", "vertex":
+		return tokencount.WireVertex
+	}
+	return ""
 }
 
 // Run plays the session back. The file's name is for the report and the

@@ -34,8 +34,13 @@ func Text(m catalog.Model) (tokenizer.Counter, bool) {
 	return conservative.New(), false
 }
 
-// Counter returns a counter for requests to a model.
-func Counter(m catalog.Model) *tokencount.Counter {
+// Counter returns a counter for requests that go to a model on a route. The
+// route's family is the model's; its name, where it has none, the catalog's.
+func Counter(m catalog.Model, r tokencount.Route) *tokencount.Counter {
 	text, _ := Text(m)
-	return tokencount.New(text, tokencount.ProfileOf(tokencount.Route{Family: string(m.Family), Model: m.ID}))
+	r.Family = string(m.Family)
+	if r.Model == "" {
+		r.Model = m.ID
+	}
+	return tokencount.New(text, tokencount.ProfileOf(r))
 }
