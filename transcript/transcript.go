@@ -73,14 +73,8 @@ type Turn struct {
 // message may follow calls that still wait: an interrupted run leaves such
 // calls, and Pending names them.
 func (t *Transcript) Append(m message.Message) error {
-	if err := validate(m); err != nil {
+	if err := t.Check(m); err != nil {
 		return err
-	}
-	if _, taken := t.index[m.ID]; taken {
-		return fmt.Errorf("append message %q: %w", m.ID, ErrDuplicateID)
-	}
-	if err := t.checkPairs(m); err != nil {
-		return fmt.Errorf("append message %q: %w", m.ID, err)
 	}
 	t.init()
 	at := t.Len()
@@ -113,6 +107,20 @@ func (t *Transcript) endsAuthored() bool {
 		return t.messages[len(t.messages)-1].Authored()
 	}
 	return t.skipped.LastAuthored
+}
+
+// Check returns the error that Append would return, and changes nothing.
+func (t *Transcript) Check(m message.Message) error {
+	if err := validate(m); err != nil {
+		return err
+	}
+	if _, taken := t.index[m.ID]; taken {
+		return fmt.Errorf("append message %q: %w", m.ID, ErrDuplicateID)
+	}
+	if err := t.checkPairs(m); err != nil {
+		return fmt.Errorf("append message %q: %w", m.ID, err)
+	}
+	return nil
 }
 
 func (t *Transcript) init() {
