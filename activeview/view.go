@@ -115,11 +115,13 @@ func (v *View) SetTools(ds []message.ToolDefinition) {
 		v.drop(t.line)
 	}
 	v.tools = v.tools[:0]
+	taken := map[string]bool{}
 	for i, d := range ds {
 		id := "tool:" + d.Name
-		if d.Name == "" {
-			id = fmt.Sprintf("tool:%d", i+1)
+		if d.Name == "" || taken[id] {
+			id = fmt.Sprintf("tool:%s#%d", d.Name, i+1)
 		}
+		taken[id] = true
 		l := Line{ID: id, Label: d.Server, Category: budget.ToolSchemas, Hash: toolHash(d),
 			Tokens: v.counter.Tool(d), Decision: Kept, Reason: ReasonTool}
 		v.visited++

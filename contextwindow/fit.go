@@ -112,7 +112,7 @@ func (m *Manager) fresh(f *Fit) int {
 	if f.PrefixTokens == 0 {
 		return f.Estimate.Tokens
 	}
-	tokens := m.calibration(f.Model).Ratio() * float64(f.CountedTokens-f.PrefixTokens)
+	tokens := m.calibration(f.Model).Ratio(m.counter.Profile()) * float64(f.CountedTokens-f.PrefixTokens)
 	return min(f.Estimate.Tokens, int(math.Ceil(tokens)))
 }
 

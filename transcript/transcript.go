@@ -15,6 +15,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -141,6 +142,8 @@ func validate(m message.Message) error {
 	switch {
 	case m.ID == "":
 		reason = "it has no id"
+	case !utf8.ValidString(m.ID):
+		reason = "its id is not valid UTF-8"
 	case len(m.Blocks) == 0:
 		reason = "it has no blocks"
 	default:

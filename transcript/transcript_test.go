@@ -54,6 +54,7 @@ func TestAppendRefuses(t *testing.T) {
 		want error
 	}{
 		"no id":                   {user("", "x"), transcript.ErrInvalidMessage},
+		"id is no UTF-8":          {user("\xff", "x"), transcript.ErrInvalidMessage},
 		"no blocks":               {message.Message{ID: "n", Role: message.RoleUser}, transcript.ErrInvalidMessage},
 		"nil block":               {assistant("n", nil), transcript.ErrInvalidMessage},
 		"unknown role":            {message.Message{ID: "n", Role: "robot", Blocks: []message.Block{text}}, transcript.ErrInvalidMessage},

@@ -111,7 +111,8 @@ func playFile(ctx context.Context, file string, o replay.Options) (*inspect.Run,
 	if err != nil {
 		return nil, nil, err
 	}
-	list := &trace.List{}
+	o.Clock = &replay.Clock{}
+	list := &trace.List{Clock: o.Clock.Now}
 	o.Trace = list
 	if _, err := replay.Run(ctx, file, s, o); err != nil {
 		return nil, nil, err

@@ -75,7 +75,7 @@ func newReplay(env *Env) *cobra.Command {
 func replayFiles(c *cobra.Command, env *Env, files []string, o replay.Options, asJSON bool, traceDir string) error {
 	var failed error
 	for i, file := range files {
-		err := replayFile(c, env, file, o, asJSON, traceDir, i > 0)
+		err := replayFile(c, env, file, o, asJSON, traceDir, i)
 		if err == nil {
 			continue
 		}
@@ -102,18 +102,19 @@ func countErrors(err error) int {
 	return 1
 }
 
-func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSON bool, traceDir string, more bool) error {
+func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSON bool, traceDir string, index int) error {
 	s, err := sessionfile.Open(file, formats.All(), nil)
 	if err != nil {
 		return err
 	}
+	o.Clock = &replay.Clock{}
 	var list *trace.List
 	if !asJSON {
-		list = &trace.List{}
+		list = &trace.List{Clock: o.Clock.Now}
 		o.Trace = list
 	}
 	if traceDir != "" {
-		w, closeTrace, err := createTrace(traceDir, file)
+		w, closeTrace, err := createTrace(traceDir, file, index, o.Clock.Now)
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSO
 	if asJSON {
 		return writeJSON(env.Stdout, report)
 	}
-	if more {
+	if index > 0 {
 		fmt.Fprintln(env.Stdout)
 	}
 	if report.Requests == 0 {
@@ -159,8 +160,9 @@ func (s sinks) Emit(p trace.Payload) error {
 	return nil
 }
 
-// createTrace makes a trace file for a session file in dir.
-func createTrace(dir, file string) (trace.Sink, func(), error) {
+// createTrace makes a trace file for a session file in dir. Files after the
+// first get their number into the name: two folders may hold the same name.
+func createTrace(dir, file string, index int, clock func() time.Time) (trace.Sink, func(), error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, usagef("create trace folder: %w", err)
 	}
@@ -169,7 +171,11 @@ func createTrace(dir, file string) (trace.Sink, func(), error) {
 		return nil, nil, usagef("open trace folder: %w", err)
 	}
 	defer root.Close()
-	w, closer, err := trace.Create(root, filepath.Base(file)+".trace.jsonl", time.Now)
+	name := filepath.Base(file)
+	if index > 0 {
+		name = fmt.Sprintf("%d-%s", index+1, name)
+	}
+	w, closer, err := trace.Create(root, name+".trace.jsonl", clock)
 	if err != nil {
 		return nil, nil, usagef("%w; remove it or choose another folder", err)
 	}

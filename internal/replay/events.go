@@ -65,6 +65,9 @@ func (p *player) emitAnswer(st step) error {
 	if !st.compared {
 		done.Comparison = nil
 	}
+	if p.compactor != nil {
+		done.Usage = nil // it belongs to the view that the source agent sent
+	}
 	return p.emit(done)
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
@@ -44,6 +45,9 @@ type Options struct {
 	// Trace takes the events of the replay; nil for nobody. An error ends the
 	// replay.
 	Trace trace.Sink
+	// Clock is set to the session's own time as it is played back; nil for
+	// nobody.
+	Clock *Clock
 	// Next looks at one more request after the recorded ones: the one that
 	// would come next. It shows what is in the window at the end of the
 	// session, and is no part of the report's counts.
@@ -51,6 +55,13 @@ type Options struct {
 	// Forge is the version that the trace names.
 	Forge string
 }
+
+// A Clock tells the time of the session that is played back: that of the
+// request in hand, zero while it is unknown. A trace takes its times from it.
+type Clock struct{ now time.Time }
+
+// Now returns the session's time.
+func (c *Clock) Now() time.Time { return c.now }
 
 // step is one request as it was played back.
 type step struct {
@@ -209,6 +220,9 @@ type lastUsage struct {
 
 func (p *player) step(ctx context.Context) error {
 	r := p.session.Requests[p.next]
+	if p.options.Clock != nil && !r.Time.IsZero() {
+		p.options.Clock.now = r.Time
+	}
 	fit, in, err := p.fit(ctx, r.At, r.Model)
 	if err != nil {
 		return err
