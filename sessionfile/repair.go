@@ -3,6 +3,7 @@ package sessionfile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -31,6 +32,7 @@ func (b *Builder) Append(line int, m message.Message) (first, end int) {
 		b.Losef(line, "message of the unknown role %q, kept as injected user text", m.Role)
 		m.Role, m.Origin = message.RoleUser, message.OriginInjected
 	}
+	m.ID = strings.ToValidUTF8(m.ID, "\uFFFD")
 	if m.ID == "" {
 		b.Lose(line, "message without an id, numbered instead")
 		m.ID = b.NextID()

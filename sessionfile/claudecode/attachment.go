@@ -26,7 +26,7 @@ type wireAttachment struct {
 // the order in which they are looked for; the first with text counts.
 var carriers = []string{
 	"content", "prompt", "text", "snippet", "addedBlocks", "addedLines", "context", "message", "planContent",
-	"files", "diagnostics", "memories", "skills", "blockingError",
+	"files", "diagnostics", "memories", "skills", "messages", "blockingError", "response", "description",
 }
 
 // attachment adds an attachment as a user message. A prompt that a person

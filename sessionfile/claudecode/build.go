@@ -163,6 +163,7 @@ func (bu *builder) assistant(l *line) {
 	}
 	var usage *wireUsage
 	var blocks []message.Block
+	bu.contextEdits(l)
 	calls := map[string]bool{}
 	for _, i := range indexes {
 		part := &bu.lines[i]
@@ -187,6 +188,20 @@ func (bu *builder) assistant(l *line) {
 		Time: l.Timestamp.Time, Model: l.Message.Model})
 	bu.b.Request(sessionfile.Request{At: at, End: end, Model: l.Message.Model, Usage: usage.normalized(),
 		Time: l.Timestamp.Time, Line: l.number})
+}
+
+// contextEdits marks what the provider cleared from the request on its side.
+// Which results those were, the file does not say.
+func (bu *builder) contextEdits(l *line) {
+	if l.Message.Context == nil {
+		return
+	}
+	for _, e := range l.Message.Context.Edits {
+		if e.Tokens > 0 {
+			bu.b.Mark(sessionfile.Mark{At: bu.b.Len(), Kind: sessionfile.MarkProjection, Line: l.number, Trigger: "provider",
+				Detail: fmt.Sprintf("the provider cleared %d tokens (%s)", e.Tokens, clip(e.Type))})
+		}
+	}
 }
 
 // synthetic handles text that the program wrote in place of a reply.

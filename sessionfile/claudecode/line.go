@@ -48,6 +48,12 @@ type wireMessage struct {
 	Model   string                            `json:"model"`
 	Content sessionfile.TextOrList[wireBlock] `json:"content"`
 	Usage   *wireUsage                        `json:"usage"`
+	Context *struct {
+		Edits []struct {
+			Type   string `json:"type"`
+			Tokens int    `json:"cleared_input_tokens"`
+		} `json:"applied_edits"`
+	} `json:"context_management"`
 }
 
 type wireUsage struct {

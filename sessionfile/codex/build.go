@@ -82,7 +82,7 @@ func (bu *builder) add(e *entry) {
 	case reply:
 		bu.close(e, d)
 	case tokens:
-		bu.count(d.info)
+		bu.count(e, d.info)
 	case turn:
 		bu.flush()
 	case failure:

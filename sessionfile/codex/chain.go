@@ -95,37 +95,54 @@ type head struct {
 }
 
 // newFinder lists the files around a rollout: in its folder, and when that is
-// one of the dated folders sessions/YYYY/MM/DD, in all of them.
+// one of the program's (sessions/YYYY/MM/DD, archived_sessions), in all of
+// those.
 func newFinder(src *sessionfile.Source) (*finder, func(), error) {
+	for _, levels := range []int{4, 3, 1} {
+		fsys, name, release, err := src.Folder(levels)
+		if err != nil {
+			return nil, nil, err
+		}
+		dir, rest, _ := strings.Cut(name, "/")
+		switch {
+		case levels == 4 && dir == "sessions" && isDated(rest), levels == 1 && dir == "archived_sessions":
+			return list(fsys, name, "sessions/[0-9]*/[0-9]*/[0-9]*/*.jsonl", "archived_sessions/*.jsonl"), release, nil
+		case levels == 3 && isDated(name):
+			return list(fsys, name, "[0-9]*/[0-9]*/[0-9]*/*.jsonl"), release, nil
+		}
+		release()
+	}
 	fsys, name, release, err := src.Folder(0)
 	if err != nil {
 		return nil, nil, err
 	}
-	if dated, datedName, releaseDated, err := src.Folder(3); err == nil {
-		if isDated(datedName) {
-			release()
-			fsys, name, release = dated, datedName, releaseDated
-		} else {
-			releaseDated()
-		}
-	}
+	return list(fsys, name), release, nil
+}
+
+// list collects the files in the folder of the named one, and those that the
+// patterns match.
+func list(fsys fs.FS, name string, patterns ...string) *finder {
 	f := &finder{fsys: fsys, used: map[string]bool{name: true}, heads: map[string]*head{}}
-	patterns := []string{path.Join(path.Dir(name), "*")}
-	if isDated(name) {
-		patterns = append(patterns, "[0-9]*/[0-9]*/[0-9]*/*")
-	}
-	for _, pattern := range patterns {
+	known := map[string]bool{}
+	for _, pattern := range append([]string{path.Join(quoteGlob(path.Dir(name)), "*")}, patterns...) {
 		names, err := fs.Glob(fsys, pattern)
 		if err != nil {
-			continue
+			continue // a bad pattern finds nothing
 		}
 		for _, n := range names {
-			if !slices.Contains(f.names, n) && (path.Ext(n) == ".jsonl" || pattern == patterns[0]) {
+			if !known[n] {
+				known[n] = true
 				f.names = append(f.names, n)
 			}
 		}
 	}
-	return f, release, nil
+	return f
+}
+
+// quoteGlob keeps the special characters of a folder's name from being
+// special.
+func quoteGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }
 
 // isDated reports whether a name has the form YYYY/MM/DD/file.

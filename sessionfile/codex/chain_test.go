@@ -124,6 +124,22 @@ func TestChainInDatedFolders(t *testing.T) {
 	}
 }
 
+// Archived files and live ones continue each other.
+func TestChainThroughTheArchive(t *testing.T) {
+	fsys := fstest.MapFS{
+		"home/archived_sessions/a.jsonl":        rollout("A", day1, 0, "", "a1"),
+		"home/sessions/2026/01/02/b.jsonl":      rollout("B", day2, 2, base("A", 2), "b3"),
+		"home/archived_sessions/c.jsonl":        rollout("C", day3, 4, base("B", 4), "c5"),
+		"elsewhere/sessions/2026/01/02/b.jsonl": rollout("B", day3, 2, "", "wrong"),
+	}
+	if got := texts(open(t, fsys, "home/archived_sessions/c.jsonl")); got != "a1 b3 c5" {
+		t.Errorf("messages: %s", got)
+	}
+	if got := texts(open(t, fsys, "home/sessions/2026/01/02/b.jsonl")); got != "a1 b3" {
+		t.Errorf("messages: %s", got)
+	}
+}
+
 func TestMissingParent(t *testing.T) {
 	b := rollout("B", day2, 2, base("A", 2), "b3")
 	for name, fsys := range map[string]fstest.MapFS{

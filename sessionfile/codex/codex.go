@@ -11,6 +11,9 @@
 package codex
 
 import (
+	"strings"
+
+	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/sessionfile"
 )
 
@@ -60,8 +63,8 @@ func (format) Import(src *sessionfile.Source) (*sessionfile.Session, error) {
 		}
 		entries = append(parents, entries...)
 	}
-	im.describe(&own.meta)
 	newBuilder(im, entries).build()
+	im.describe(&own.meta)
 	return im.b.Finish(), nil
 }
 
@@ -91,7 +94,26 @@ func (im *importer) shared(text string) string {
 func (im *importer) describe(m *meta) {
 	s := im.b.Session
 	s.ID, s.Version, s.Provider = m.id, m.version, m.provider
-	if m.instructions != "" {
-		s.Instructions = instructions(m)
+	if m.instructions == "" || m.user && im.saidEarly(m.instructions) {
+		return
 	}
+	origin := message.OriginAuthored
+	if m.user {
+		origin = message.OriginInjected
+	}
+	s.Instructions = []message.Message{{ID: "instructions", Role: message.RoleSystem, Origin: origin,
+		Blocks: []message.Block{message.Text{Text: m.instructions}}}}
+}
+
+// saidEarly reports whether one of the first messages holds the text: old
+// versions send the user's instructions as a message and note them in the
+// header too.
+func (im *importer) saidEarly(text string) bool {
+	t := im.b.Session.Transcript
+	for i := range min(t.Len(), 8) {
+		if strings.Contains(t.At(i).Text(), strings.TrimSpace(text)) {
+			return true
+		}
+	}
+	return false
 }

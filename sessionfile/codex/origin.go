@@ -22,9 +22,9 @@ func originOfKind(kind string, before message.Origin) message.Origin {
 
 // harnessTags open texts that the program puts into user messages.
 var harnessTags = []string{
-	"<environment_context>", "<user_instructions>", "<instructions>", "<turn_aborted>", "<skill>",
+	"<environment_context>", "<user_instructions>", "<instructions>", "<turn_aborted>", "<skill>", "<user_action>",
 	"<subagent_notification>", "<permissions instructions>", "<collaboration_mode>", "<model_switch>",
-	"<user_shell_command>", "<image_context>", "<context_window>", "<hook_context>", "<apps_instructions>",
+	"<user_shell_command>", "<context_window>",
 }
 
 // ideContext begins a message that the editor extension wrote around what the

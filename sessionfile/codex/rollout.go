@@ -186,15 +186,6 @@ func textOf(t sessionfile.TextOrList[wireText]) string {
 	return t.Text
 }
 
-func instructions(m *meta) []message.Message {
-	origin := message.OriginAuthored
-	if m.user {
-		origin = message.OriginInjected
-	}
-	return []message.Message{{ID: "instructions", Role: message.RoleSystem, Origin: origin,
-		Blocks: []message.Block{message.Text{Text: m.instructions}}}}
-}
-
 // readEvent reads what only events tell, and remembers what they show.
 func (ro *rollout) readEvent(v sessionfile.Value, l *wireLine) {
 	p := &l.Payload

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"math"
+	"slices"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -11,12 +12,13 @@ import (
 type count struct {
 	usage   wireUsage
 	replies int
+	line    int
 }
 
 // count keeps a token count that is new. The same count is written again at
 // the start of a turn and with news on rate limits. With only a total it is
 // the program's own estimate after a compaction.
-func (bu *builder) count(info tokenInfo) {
+func (bu *builder) count(e *entry, info tokenInfo) {
 	s := bu.b.Session
 	if info.Window > 0 {
 		s.WindowTokens = info.Window
@@ -38,17 +40,19 @@ func (bu *builder) count(info tokenInfo) {
 		bu.pendingClosed = true
 		replies++
 	}
-	bu.counts = append(bu.counts, count{info.Last, replies})
+	bu.counts = append(bu.counts, count{info.Last, replies, e.line})
 }
 
 // assignCounts gives the token counts to the replies that have no usage yet.
 // Version 0.39 writes a count before the items of its response, later ones
 // after them: the order that gives more replies their own count is taken, and
 // of two equal ones the order in which output tokens and visible output fit
-// together.
+// together. Of several counts the one nearest to the reply is its own.
 func (bu *builder) assignCounts() {
-	after := bu.pair(func(c count) int { return c.replies - 1 })
-	before := bu.pair(func(c count) int { return c.replies })
+	after := bu.pair(bu.counts, func(c count) int { return c.replies - 1 })
+	nearestFirst := slices.Clone(bu.counts)
+	slices.Reverse(nearestFirst)
+	before := bu.pair(nearestFirst, func(c count) int { return c.replies })
 	best := after
 	if len(before) > len(after) || len(before) == len(after) && bu.misfit(before) < bu.misfit(after) {
 		best = before
@@ -56,12 +60,21 @@ func (bu *builder) assignCounts() {
 	for reply, c := range best {
 		bu.b.Session.Requests[bu.replies[reply]].Usage = c.usage.normalized()
 	}
+	paired := map[count]bool{}
+	for _, c := range best {
+		paired[c] = true
+	}
+	for _, c := range bu.counts {
+		if !paired[c] {
+			bu.b.Lose(c.line, "usage of a response that left nothing in the file")
+		}
+	}
 }
 
 // pair gives each count to the reply that target names, if that has none.
-func (bu *builder) pair(target func(count) int) map[int]count {
+func (bu *builder) pair(counts []count, target func(count) int) map[int]count {
 	pairs := map[int]count{}
-	for _, c := range bu.counts {
+	for _, c := range counts {
 		i := target(c)
 		if i < 0 || i >= len(bu.replies) || bu.b.Session.Requests[bu.replies[i]].Usage != nil {
 			continue
