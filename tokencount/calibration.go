@@ -13,13 +13,14 @@ import (
 // Constants of the calibration. They were chosen on the sessions of the
 // corpus; `go run ./internal/fit -sessions` shows what they do there.
 const (
-	// ratioPriorTokens is how much evidence the profile's own ratio weighs.
-	ratioPriorTokens = 4000
+	// ratioPriorTokens is how much evidence the profile's own ratio weighs;
+	// that of a count by bytes, which is high on purpose, weighs less.
+	ratioPriorTokens, bytesPriorTokens = 4000, 400
 	// ratioMemoryTokens is how much of the latest growth the ratio remembers.
 	ratioMemoryTokens = 60000
 	// ratioClip bounds what one step may say: growth beyond it came from
-	// content that is not in the count.
-	ratioClip = 1.5
+	// content that is not in the count. Counts by bytes may be off by more.
+	ratioClip, bytesClip = 1.5, 2.5
 	// growthFloorTokens is added to the growth before errors are compared, so
 	// that small steps do not look wildly wrong.
 	growthFloorTokens = 200
@@ -95,9 +96,14 @@ type observation struct {
 	reported   int
 }
 
-// Ratio returns how many reported tokens a counted one is worth.
-func (k *Calibration) Ratio() float64 {
-	return (k.learned.ReportedTokens + ratioPriorTokens) / (k.learned.CountedTokens + ratioPriorTokens)
+// Ratio returns how many reported tokens a token counted with profile p is
+// worth.
+func (k *Calibration) Ratio(p Profile) float64 {
+	prior := float64(ratioPriorTokens)
+	if p.Method == model.MethodConservativeFallback {
+		prior = bytesPriorTokens
+	}
+	return (k.learned.ReportedTokens + prior) / (k.learned.CountedTokens + prior)
 }
 
 // Observed returns how many usages were taken in.
@@ -141,7 +147,7 @@ func (k *Calibration) expect(p Profile, s Sample) expectation {
 		e := p.Estimate(counted)
 		return expectation{tokens: e.Tokens, band: e.BandTokens}
 	}
-	ratio := k.Ratio()
+	ratio := k.Ratio(p)
 	tokens := max(0, round(float64(base.reported)+ratio*float64(counted-base.counted)))
 	e := expectation{tokens: tokens, unseen: min(tokens, round(float64(base.reported)-ratio*float64(base.counted)))}
 	if grown {
@@ -184,7 +190,7 @@ func (k *Calibration) Observe(p Profile, s Sample, u message.Usage) {
 	}
 	if e.scale > 0 {
 		k.learned.Scores = keep(append(k.learned.Scores, max(0, -float64(short))/e.scale), scoreMemory)
-		k.learnRatio(float64(counted-k.anchor.counted), float64(u.InputTokens-k.anchor.reported))
+		k.learnRatio(p, float64(counted-k.anchor.counted), float64(u.InputTokens-k.anchor.reported))
 	}
 	now := observation{known: true, generation: s.Generation, counted: counted, reported: u.InputTokens}
 	k.anchor = now
@@ -205,12 +211,16 @@ func (k *Calibration) suspects(p Profile, estimated, short int) bool {
 }
 
 // learnRatio takes in one step of growth.
-func (k *Calibration) learnRatio(counted, reported float64) {
+func (k *Calibration) learnRatio(p Profile, counted, reported float64) {
 	if counted <= 0 {
 		return
 	}
-	expected := k.Ratio() * counted
-	reported = min(max(reported, expected/ratioClip), expected*ratioClip)
+	clip := float64(ratioClip)
+	if p.Method == model.MethodConservativeFallback {
+		clip = bytesClip
+	}
+	expected := k.Ratio(p) * counted
+	reported = min(max(reported, expected/clip), expected*clip)
 	k.learned.CountedTokens += counted
 	k.learned.ReportedTokens += reported
 	if k.learned.CountedTokens > ratioMemoryTokens {

@@ -53,7 +53,7 @@ func TestCalibratedCategoriesSumToTotal(t *testing.T) {
 			if rapid.Bool().Draw(t, "reported") {
 				k.Observe(p, sample, usage(rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 2_000_000)).Draw(t, "usage")))
 			}
-			if r := k.Ratio(); !(r > 0.1 && r < 10) {
+			if r := k.Ratio(p); !(r > 0.1 && r < 10) {
 				t.Fatalf("ratio %v", r)
 			}
 		}
@@ -88,7 +88,7 @@ func TestEstimateIsAnchoredOnUsage(t *testing.T) {
 	if first != -600 {
 		t.Errorf("the first step is off by %d, want −600: nothing was known of the ratio", first)
 	}
-	if r := k.Ratio(); r < 1.27 || r > 1.31 {
+	if r := k.Ratio(p); r < 1.27 || r > 1.31 {
 		t.Errorf("ratio %.3f, want about 1.3", r)
 	}
 }
@@ -264,8 +264,8 @@ func TestCalibrationIsStored(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if back.Ratio() != k.Ratio() || back.Observed() != k.Observed() || back.Blocked(0) != k.Blocked(0) {
-		t.Errorf("ratio %v of %d became %v of %d", k.Ratio(), k.Observed(), back.Ratio(), back.Observed())
+	if back.Ratio(p) != k.Ratio(p) || back.Observed() != k.Observed() || back.Blocked(0) != k.Blocked(0) {
+		t.Errorf("ratio %v of %d became %v of %d", k.Ratio(p), k.Observed(), back.Ratio(p), back.Observed())
 	}
 	again, err := json.Marshal(&back)
 	if err != nil || string(again) != string(data) {
@@ -273,9 +273,9 @@ func TestCalibrationIsStored(t *testing.T) {
 	}
 	for _, bad := range []string{`{"countedTokens": -1}`, `{"reportedTokens": 1e300}`, `{"scores": [-1]}`, `{"undercounts": [-5]}`, `{"observed": -1}`, `[]`,
 		fmt.Sprintf(`{"undercounts": %s}`, manyZeros(1000))} {
-		before := back.Ratio()
-		if err := json.Unmarshal([]byte(bad), &back); err == nil || back.Ratio() != before {
-			t.Errorf("%.40s: error %v, ratio %v", bad, err, back.Ratio())
+		before := back.Ratio(p)
+		if err := json.Unmarshal([]byte(bad), &back); err == nil || back.Ratio(p) != before {
+			t.Errorf("%.40s: error %v, ratio %v", bad, err, back.Ratio(p))
 		}
 	}
 }

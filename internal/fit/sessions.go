@@ -10,11 +10,11 @@ import (
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/internal/vocabulary"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/tokencount"
-	"github.com/forge-agent/forge/tokenizer/o200k"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -30,8 +30,8 @@ type compared struct {
 // estimate with the usage.
 func judge(l loaded, models *catalog.Catalog) ([]compared, error) {
 	s := l.session
-	profile := tokencount.ProfileOf(tokencount.Route{Family: familyOf(s.Model, models), Model: s.Model})
-	counter := tokencount.New(o200k.New(), profile)
+	m, _ := models.Resolve(s.Model)
+	counter := vocabulary.Counter(m, tokencount.Route{Model: s.Model})
 	manager, err := contextwindow.New(model.Capabilities{Model: s.Model, WindowTokens: 100_000_000}, counter, &contextwindow.Options{Mode: contextwindow.Off})
 	if err != nil {
 		return nil, err
