@@ -2,6 +2,7 @@ package activeview
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/transcript"
@@ -153,6 +154,26 @@ func (v *View) Project(ref transcript.Ref, standIn, reason string) error {
 	}
 	v.stale = true
 	v.generation++
+	return nil
+}
+
+// LeaveOut takes the messages of a turn that was never completed out of the
+// window (resolution C16); their ledger lines say so. System messages and the
+// current request stay.
+func (v *View) LeaveOut(turn transcript.Turn) error {
+	if turn.Start < 0 || turn.Start > turn.End || turn.End > len(v.entries) {
+		return fmt.Errorf("leave out messages %d to %d: the view has %d", turn.Start+1, turn.End, len(v.entries))
+	}
+	v.stale = true
+	v.generation++
+	v.touch(turn.Start)
+	for _, e := range v.entries[turn.Start:turn.End] {
+		if e.hidden || e.message.Role == message.RoleSystem || slices.Contains(v.current, e) {
+			continue
+		}
+		v.hide(e, Dropped, ReasonUncompleted)
+		v.retained--
+	}
 	return nil
 }
 

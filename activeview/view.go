@@ -20,6 +20,7 @@ const (
 	ReasonCleared        = "old tool output cleared"
 	ReasonReplaced       = "replaced by a later summary"
 	ReasonRetained       = "kept through a compaction"
+	ReasonUncompleted    = "its turn was not completed"
 	ReasonCut            = "kept through a compaction, cut to its share"
 )
 

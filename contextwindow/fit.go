@@ -71,8 +71,8 @@ func (m *Manager) derive(in Input) error {
 		return fmt.Errorf("%w: %d changes were applied, %d are left in the input", ErrInvalid, m.changes, len(in.Changes))
 	}
 	if m.mode == Compact {
-		m.view.Extend(in.Transcript)
-		return nil // this view is our own; what another agent did to its view is no part of it
+		m.view.Extend(in.Transcript) // this view is our own, whatever another agent did to its view
+		return m.leaveOut(in)
 	}
 	for _, c := range in.Changes[m.changes:] {
 		if err := m.view.Apply(in.Transcript, c); err != nil {
@@ -81,6 +81,16 @@ func (m *Manager) derive(in Input) error {
 		m.changes++
 	}
 	m.view.Extend(in.Transcript)
+	return m.leaveOut(in)
+}
+
+// leaveOut takes turns that were never completed out of the view.
+func (m *Manager) leaveOut(in Input) error {
+	for ; m.uncompleted < len(in.Uncompleted); m.uncompleted++ {
+		if err := m.view.LeaveOut(in.Uncompleted[m.uncompleted]); err != nil {
+			return fmt.Errorf("derive active view: %w", err)
+		}
+	}
 	return nil
 }
 

@@ -97,6 +97,7 @@ type Manager struct {
 	view         *activeview.View
 	calibrations map[string]*tokencount.Calibration
 	changes      int // changes of the input applied so far
+	uncompleted  int // uncompleted turns left out so far
 	step         int
 	sent         *Fit // the last fit, until its usage came in
 
@@ -166,6 +167,9 @@ type Input struct {
 	// Changes are what another agent did to its own view, in order, when its
 	// session is played back. The slice may only grow between calls.
 	Changes []activeview.Change
+	// Uncompleted are turns that failed or were cancelled: they are recorded
+	// and not shown to the model (resolution C16). The slice may only grow.
+	Uncompleted []transcript.Turn
 	// Model is the model that will answer, for sessions that switch; empty
 	// means the one in the capabilities. Calibration is kept for each.
 	Model string

@@ -53,6 +53,9 @@ func (m *Manager) Restore(in Input, s State) error {
 	m.view.SetInstructions(in.Instructions)
 	m.view.SetTools(in.Tools)
 	m.view.Extend(in.Transcript)
+	if err := m.leaveOut(in); err != nil {
+		return err
+	}
 	m.windows, m.claims = s.Window, claims{First: s.FirstReminder, Second: s.SecondReminder}
 	for _, ref := range s.Projected {
 		if err := m.project(in.Transcript, ref); err != nil {
