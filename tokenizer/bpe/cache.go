@@ -9,7 +9,7 @@ const (
 	// wordBytes bounds the pieces that the cache holds as words. Nearly all
 	// pieces are this short: 99.4 % of those of mixed agent text.
 	wordBytes = 15
-	wordBits  = 17
+	wordBits  = 16
 	// phraseBytes bounds the longer pieces that it holds.
 	phraseBytes = 62
 	phraseBits  = 12
@@ -19,7 +19,7 @@ const (
 // holds the whole piece, so that what it says is exact, and gives way to any
 // other piece that falls into its slot.
 type cache struct {
-	words   [1 << wordBits]word     // 2 MB
+	words   [1 << wordBits]word     // 1 MB
 	phrases [1 << phraseBits]phrase // 256 KB
 }
 
@@ -47,13 +47,18 @@ var (
 	}
 )
 
-// pack puts up to 15 bytes into two words.
+// pack puts up to 15 bytes into two words, as the masks do.
 func pack(piece string) (low, high uint64) {
-	for i := range len(piece) {
-		if i < 8 {
-			low |= uint64(piece[i]) << (8 * i)
-		} else {
-			high |= uint64(piece[i]) << (8 * (i - 8))
+	b := asBytes(piece)
+	switch n := len(b); {
+	case n >= 8:
+		low = binary.LittleEndian.Uint64(b)
+		high = binary.LittleEndian.Uint64(b[n-8:]) >> (8 * (16 - n)) // nothing for 8 bytes
+	case n >= 4:
+		low = uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(8*(n-4))
+	default:
+		for i := range n {
+			low |= uint64(b[i]) << (8 * i)
 		}
 	}
 	return low, high

@@ -31,10 +31,12 @@ func PieceEnds(pattern Pattern, text string, windows bool) []int {
 	var ends []int
 	w := window{pattern: pattern}
 	for i := 0; i < len(text); {
-		if windows && len(text)-i >= windowReach {
-			w.load([]byte(text[i : i+windowReach]))
+		if windows {
+			var b [windowReach]byte
+			n := copy(b[:], text[i:])
+			w.load(b[:], min(n, windowBytes))
 			last := i
-			for starts := w.starts([]byte(text[i : i+windowReach])); starts != 0; starts &= starts - 1 {
+			for starts := w.starts(b[:]); starts != 0; starts &= starts - 1 {
 				last = i + bits.TrailingZeros64(starts)
 				ends = append(ends, last)
 			}

@@ -73,11 +73,12 @@ type window struct {
 	known uint64 // the bytes before the first that is not ASCII
 }
 
-// load classifies the windowReach bytes of text.
-func (w *window) load(text []byte) {
+// load classifies windowReach bytes, of which the first n up to windowBytes
+// are text.
+func (w *window) load(text []byte, n int) {
 	const high = 0x8080808080808080
 	var planes [8]uint64
-	known := uint64(1)<<windowBytes - 1
+	known := uint64(1)<<n - 1
 	for i := range planes {
 		word := binary.LittleEndian.Uint64(text[8*i : 8*i+8])
 		if word&high != 0 {
