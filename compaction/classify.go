@@ -36,10 +36,13 @@ type features struct {
 	language uint8
 	count    [familyCount]int
 	first    [familyCount]int32 // place of the first cue, -1 for none
+	last     [familyCount]int32 // place of the last cue
 	// covered and small are the bytes of the sentence that cues, and cues of
 	// small talk, make up.
 	covered, small int
 	bytes          int
+	// ordered: an imperative opens the sentence or follows a comma.
+	ordered bool
 }
 
 // featuresOf reads the cues found in a folded text of n bytes. Cues of the
@@ -74,6 +77,7 @@ func featuresOf(hits []hit, n int) features {
 			}
 			hit = true
 			f.count[s.family]++
+			f.last[s.family] = h.start
 			if f.first[s.family] < 0 {
 				f.first[s.family] = h.start
 			}
@@ -92,7 +96,7 @@ func featuresOf(hits []hit, n int) features {
 // and a quarter of it for a second cue.
 var weights = [familyCount]int{
 	prohibit: 56, oblige: 40, wish: 16, condition: 24, guard: 34, prefer: 32, bound: 24, correct: 28, decide: 30, keep: 32,
-	reason: 4, contrast: 26, limit: 14,
+	reason: 4, contrast: 26, limit: 14, need: 14,
 }
 
 // statement is a classified sentence.
@@ -116,8 +120,8 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	marks := marksOf(raw)
 	short := marks.names+marks.numbers == 0 && bytes.Count(folded, []byte(" ")) < 6
 	st := statement{back: f.first[back] == 0 || f.count[back] > 0 && short}
-	if bytes.HasPrefix(folded, []byte("no ")) && f.first[chatter] != 0 && f.first[prohibit] != 0 {
-		f.count[prohibit], f.first[prohibit] = f.count[prohibit]+1, 0 // "no jokes": the word alone means too much
+	if f.first[prohibit] != 0 && f.first[chatter] != 0 && forbidsByForm(folded) {
+		f.count[prohibit], f.first[prohibit] = f.count[prohibit]+1, 0
 	}
 	score := 10
 	for fam, w := range weights {
@@ -132,14 +136,19 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	starts := leading(folded)
 	rules := f.count[prohibit] + f.count[oblige] + f.count[guard] + f.count[keep] + f.count[decide] + f.count[contrast] + f.count[limit]
 	orderAt, isTask := int(f.first[order]), f.first[task] >= 0 && int(f.first[task]) <= starts
+	f.ordered = orderAt >= 0 && (orderAt <= starts || followsComma(folded, orderAt)) || f.count[order] > 1 && followsComma(folded, int(f.last[order]))
 	switch {
 	case isTask && rules == 0:
-		score -= 2
-	case orderAt >= 0 && (orderAt <= starts || orderAt > 2 && (folded[orderAt-2] == ',' || folded[orderAt-2] == ':')):
+		score -= 8
+	case f.ordered:
 		score += 14
 	}
-	score += min(18, 8*marks.names+6*marks.numbers)
+	if about := rules + f.count[prefer] + f.count[bound] + f.count[correct] + f.count[condition] + f.count[wish]; about > 0 || !isTask && f.count[narrate]+f.count[doubt] == 0 {
+		score += min(18, 8*marks.names+6*marks.numbers)
+	}
 	asks := f.first[ask] == 0
+	smallShare := 100 * f.small / max(1, letterBytes(folded))
+	talks := f.count[chatter] > 0 && (int(f.first[chatter]) <= starts || smallShare >= 45)
 	switch {
 	case marks.question && asks && f.first[task] != 0:
 		score -= 90 // a request as a question ("can you …?") is the next case
@@ -150,14 +159,14 @@ func classify(raw string, folded []byte, hits []hit) statement {
 		}
 	case asks && rules == 0:
 		score -= 16
-	case f.count[narrate]+f.count[doubt]+f.count[chatter] == 0 && !isTask:
+	case f.count[narrate]+f.count[doubt] == 0 && !talks && !isTask:
 		score += 14 // a plain statement can be a rule without any cue
 	}
 	switch {
 	case f.count[narrate] == 0:
 	case rules+f.count[wish]+f.count[prefer]+f.count[bound] > 0 && int(f.first[narrate]) > starts:
 		score -= 10
-	case rules > 0:
+	case rules > 0 && (f.count[prohibit] == 0 || f.first[prohibit]-f.first[narrate] > 14):
 		score -= 22
 	case int(f.first[narrate]) <= starts:
 		score -= 40
@@ -167,24 +176,20 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	if f.count[narrate] > 1 {
 		score -= 8
 	}
-	if f.count[narrate] > 0 && f.first[prohibit] < 0 && f.first[chatter] == 0 {
+	if f.count[narrate] > 0 && rules+f.count[wish]+f.count[prefer]+f.count[bound] == 0 {
 		score -= 10
 	}
 	if f.count[doubt] > 0 {
 		score -= 22
 	}
-	letters := max(1, letterBytes(folded))
-	if f.count[chatter] > 0 {
-		share := 100 * f.small / letters
-		switch {
-		case share >= 45:
-			st.small = true
-			score -= 60
-		case share >= 20:
-			score -= 16
-		case f.first[chatter] == 0:
-			score -= 8
-		}
+	switch {
+	case smallShare >= 45:
+		st.small = true
+		score -= 60
+	case talks && smallShare >= 20:
+		score -= 16
+	case talks:
+		score -= 8
 	}
 	if marks.letters < 3 || len(raw) < 4 {
 		score -= 60
@@ -234,17 +239,44 @@ func authority(f features) bool {
 	switch {
 	case f.count[grantAlways] > 0:
 		return !before(prohibit, grantAlways)
+	case f.count[waive] > 0 && f.count[consult] > 0 && f.count[prohibit]+f.count[limit]+f.count[oblige] == 0,
+		f.first[waive] >= 0 && f.first[prohibit] == f.first[waive] && f.count[prohibit] == 1 && f.last[consult]-f.first[waive] < 26 && f.last[consult] > f.first[waive]:
+		return true // "no more check-ins"; but not "never skip a review"
 	case f.count[claimAlways] > 0:
 		return f.count[prohibit]+f.count[limit] == 0
+	case f.count[test] > 0 && f.count[success] > 0:
+		return rules+f.count[guard]+f.count[prefer]+f.count[need] == 0
 	case f.count[grant] > 0:
 		return f.count[prohibit]+f.count[limit] == 0
 	case f.count[permit] > 0:
-		return rules+f.count[guard]+f.count[condition]+f.count[wish]+f.count[decide] == 0
+		return rules+f.count[guard]+f.count[need]+f.count[decide] == 0 && !f.ordered
 	case f.count[claim] > 0:
 		return rules+f.count[guard]+f.count[condition]+f.count[prefer]+f.count[correct]+f.count[wish]+f.count[bound]+
 			f.count[order]+f.count[decide] == 0
 	}
 	return false
+}
+
+// forbidsByForm reports whether an English sentence forbids by its form: "no
+// jokes", "stop renaming things". The first word alone means too much to be a
+// cue.
+func forbidsByForm(folded []byte) bool {
+	first, rest, ok := bytes.Cut(folded, []byte(" "))
+	if !ok {
+		return false
+	}
+	switch string(first) {
+	case "no":
+		return true
+	case "stop", "quit":
+		second, _, _ := bytes.Cut(rest, []byte(" "))
+		return bytes.HasSuffix(second, []byte("ing"))
+	}
+	return false
+}
+
+func followsComma(folded []byte, at int) bool {
+	return at > 2 && (folded[at-2] == ',' || folded[at-2] == ':' || folded[at-2] == ';')
 }
 
 // leading returns how far into a sentence an imperative may stand: after

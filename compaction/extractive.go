@@ -21,11 +21,13 @@ type Extractive struct{}
 const (
 	pinShare        = 35
 	ledgerShare     = 20
-	tightLedger     = 8 // when the pins alone would fill four fifths
+	fullLedger      = 12 // when the pins need more than their share
+	tightLedger     = 8  // when the pins alone would fill four fifths
 	requestBonus    = 30
 	priorWeight     = 4000
 	coverFactor     = 12 // candidates for the cover, in multiples of the room
 	coverFloorScore = -24
+	recentLift      = 24
 )
 
 // A Plan is what the extractive strategy would keep. Making it changes
@@ -149,9 +151,13 @@ func newSelection(in Input) *selection {
 	s.lift, s.costs, s.state = make([]int64, len(s.units)), make([]int, len(s.units)), make([]unitState, len(s.units))
 	s.next = make([]int, len(s.units))
 	var pinned []*unit
+	recent := s.recentFrom(2)
 	for i, u := range s.units {
 		s.next[i] = -1
 		s.lift[i] = int64(u.score) * int64(100+s.bonus(u))
+		if u.message >= recent && u.kind == KindOther {
+			s.lift[i] += recentLift * 100 // what the user asked for last is what goes on
+		}
 		if u.kind != KindOther {
 			s.pins = append(s.pins, i)
 			pinned = append(pinned, u)
@@ -171,6 +177,21 @@ func newSelection(in Input) *selection {
 	s.total = in.TargetTokens - frame
 	s.room = s.total
 	return s
+}
+
+// recentFrom returns the message from which the last n messages of the user in
+// the range begin.
+func (s *selection) recentFrom(n int) int32 {
+	last := int32(-1)
+	for _, u := range slices.Backward(s.units) {
+		if u.message != last && !u.system {
+			last = u.message
+			if n--; n == 0 {
+				break
+			}
+		}
+	}
+	return last
 }
 
 // rank puts clear prohibitions above all else: they are left out last. What a
@@ -251,8 +272,11 @@ func (s *selection) take(i int, state unitState) {
 // within the share of the ledgers: less of it when the pins need the room.
 func (s *selection) chooseLedgers() {
 	share := ledgerShare
-	if s.demand() > s.total*4/5 {
+	switch demand := s.demand(); {
+	case demand > s.total*4/5:
 		share = tightLedger
+	case demand > s.total*pinShare/100:
+		share = fullLedger
 	}
 	s.takeLedgers(s.total*share/100, 3)
 }

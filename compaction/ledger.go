@@ -238,7 +238,9 @@ func (b *ledgerBuilder) errorLines(out map[string][]ledgerLine) {
 func (b *ledgerBuilder) neutral(text string, maxBytes int) string {
 	text = shorten(checkpoint.FoldSpace(text), maxBytes)
 	b.reader.classify(text)
-	if f := featuresOf(b.reader.hits, len(b.reader.folded)); f.count[grantAlways]+f.count[claimAlways] > 0 || f.count[grant] > 0 && strings.Contains(text, " ") {
+	f := featuresOf(b.reader.hits, len(b.reader.folded))
+	if f.count[grantAlways]+f.count[claimAlways] > 0 || f.count[grant] > 0 && strings.Contains(text, " ") ||
+		f.count[waive] > 0 && f.count[consult] > 0 || f.count[success] > 0 && f.count[test] > 0 {
 		return withheld
 	}
 	return text
@@ -254,8 +256,12 @@ func (b *ledgerBuilder) quoteError(line string) string {
 			return withheld
 		}
 	}
+	if _, said, ok := strings.Cut(line, ": "); ok && len(said) < len(line) {
+		line = said
+	}
+	b.reader.classify(line)
 	f := featuresOf(b.reader.hits, len(b.reader.folded))
-	if f.count[prohibit]+f.count[oblige] > 0 && f.count[order] > 0 && int(f.first[order]) <= 1 {
+	if f.count[grant]+f.count[permit] > 0 || f.first[prohibit] == 0 || f.first[oblige] == 0 || f.first[order] == 0 && f.count[prohibit]+f.count[oblige] > 0 {
 		return withheld
 	}
 	return text

@@ -34,7 +34,7 @@ func looksLikeData(line, trimmed string) bool {
 var dataPrefixes = []string{
 	"{", "}", "[{", "[\"", "[INFO", "[WARN", "[ERROR", "[DEBUG", "[TRACE", "[error", "[info", "[warn", "//", "/*", "*/", "#!", "#include", "<!--",
 	"$ ", "% ", ">>> ", "PS ", "@@", "+++", "---", "===", "***", "diff --git ", "Author: ", "Date: ",
-	"ok  ", "ok\t", "panic:", "fatal:", "error:", "error[", "warning:", "warning[", "Error:", "npm ERR", "npm WARN", "Traceback (", "File \"",
+	"ok  ", "ok\t", "E  ", "panic:", "fatal:", "error:", "error[", "warning:", "warning[", "Error:", "npm ERR", "npm WARN", "Traceback (", "File \"",
 	"Caused by:", "java.", "SELECT ", "INSERT INTO", "CREATE TABLE", "GET /", "POST /", "PUT /", "DELETE /", "HTTP/",
 	"[Request interrupted", "at com.", "at org.", "at java.", "at Object.", "at async ", "at file:", "import {", "exit status",
 }

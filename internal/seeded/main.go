@@ -80,6 +80,9 @@ func run(out io.Writer, corpus string, ranges int, first uint64, tokens, small i
 			return err
 		}
 		res.print(out, misses && name == "dev")
+		if _, err := survival(out, sessions, w, max(1, ranges/10), first, tokens, small); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -171,16 +174,21 @@ func lineTexts(p *planted, counter *tokencount.Counter) (map[string][]string, *c
 	if err != nil {
 		return nil, nil, err
 	}
+	lines, err := byMessage(p, plan)
+	return lines, plan, err
+}
+
+func byMessage(p *planted, plan *compaction.Plan) (map[string][]string, error) {
 	lines, err := compaction.Lines(plan.Text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	out := map[string][]string{}
 	for _, l := range lines {
 		id := p.transcript.At(l.Message).ID
 		out[id] = append(out[id], l.Text)
 	}
-	return out, plan, nil
+	return out, nil
 }
 
 func (res *result) add(p *planted, counter *tokencount.Counter) error {

@@ -128,7 +128,7 @@ func slot(r *rand.Rand, name string) string {
 	case "lib":
 		return pick(r, libraries) + pick(r, []string{"", "kit", "-go", "js", "x", "-core", "2"})
 	case "n":
-		return fmt.Sprint(2 + r.IntN(98)*pick(r, []int{1, 1, 1, 10}))
+		return fmt.Sprint(11 + r.IntN(88)*pick(r, []int{1, 1, 1, 10}))
 	case "log":
 		return pastedLog(r)
 	}

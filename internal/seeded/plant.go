@@ -112,17 +112,36 @@ func plant(r *rand.Rand, sessions [][]message.Message, w wording, counter *token
 // dress puts a rule into a message as people do: alone, with small talk around
 // it, or before or after something pasted.
 func dress(r *rand.Rand, w wording, rule string) string {
-	switch r.IntN(6) {
+	switch r.IntN(9) {
 	case 0:
 		return pick(r, []string{"thanks! ", "ok, next thing. ", "looks good so far. ", "hi again. "}) + rule
 	case 1:
 		return rule + pick(r, []string{" thanks", " How is it going otherwise?", "\n\nAnything new?"})
 	case 2:
 		return pastedLog(r) + "\n\n" + rule
+	case 4:
+		return talk(r, w, 3) + " " + rule + " " + talk(r, w, 2)
+	case 5:
+		return "Today:\n- " + talk(r, w, 1) + "\n- " + rule + "\n- " + talk(r, w, 1)
 	case 3:
 		return rule + "\n\n" + "```\n" + lookAlike(r, w) + "```"
 	}
 	return rule
+}
+
+// talk is n pieces of small talk on one line.
+func talk(r *rand.Rand, w wording, n int) string {
+	var parts []string
+	for len(parts) < n {
+		text, _ := fill(r, pick(r, w.chatter).text)
+		if !strings.Contains(text, "\n") {
+			if !strings.ContainsAny(text[len(text)-1:], ".?!") {
+				text += "."
+			}
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // assemble puts the insertions between the messages of base.
