@@ -149,7 +149,7 @@ func fitAll(t *testing.T) ([]entry, []recorded, []loaded, string) {
 	for _, l := range sessions {
 		steps = append(steps, growths(l, models)...)
 	}
-	text := o200k.New()
+	text := newMemo(o200k.New())
 	var entries []entry
 	for _, g := range groups() {
 		entries = append(entries, newFitter(text, g, rows, steps).entries()...)

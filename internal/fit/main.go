@@ -75,7 +75,7 @@ func run(o options) error {
 	for _, l := range sessions {
 		steps = append(steps, growths(l, models)...)
 	}
-	text := o200k.New()
+	text := newMemo(o200k.New())
 	var fitters []*fitter
 	var entries []entry
 	for _, g := range groups() {

@@ -146,3 +146,21 @@ func (p *probes) growth(ms []message.Message) (vector, float64) {
 	v[pRequest] = 0
 	return v, fixed
 }
+
+// A memo counts each text once: the probes of a group differ in what they make
+// of a count, not in the count.
+type memo struct {
+	tokenizer.Counter
+	counts map[string]int
+}
+
+func newMemo(c tokenizer.Counter) *memo { return &memo{c, map[string]int{}} }
+
+func (m *memo) Count(text string) int {
+	n, ok := m.counts[text]
+	if !ok {
+		n = m.Counter.Count(text)
+		m.counts[text] = n
+	}
+	return n
+}
