@@ -77,7 +77,7 @@ func TestBadInput(t *testing.T) {
 		{"JSON bomb in a field", claudeLine + `{"type":"user","uuid":"u2","parentUuid":"u1","message":` + bomb, sessionfile.ErrNesting, []string{"line 2"}},
 		{"a line of 50 MB", claudeLine + `{"type":"user","uuid":"u2","parentUuid":"u1","message":{"role":"user","content":"` +
 			strings.Repeat("x", 50<<20) + `"}}` + "\n", sessionfile.ErrTooLarge, []string{"line 2", "32 MiB"}},
-		{"only a line of 50 MB", strings.Replace(claudeLine, "Hi.", strings.Repeat("x", 50<<20), 1), sessionfile.ErrTooLarge,
+		{"only one long line", strings.Replace(claudeLine, "Hi.", strings.Repeat("x", 33<<20), 1), sessionfile.ErrTooLarge,
 			[]string{"line 1", "32 MiB"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,6 +87,9 @@ func TestBadInput(t *testing.T) {
 			}
 			_, err := sessionfile.Open(path, formats.All(), nil)
 			checkRefused(t, err, path, c.want, c.words...)
+			if len(c.text) > 1<<20 {
+				return // once is enough
+			}
 			_, err = sessionfile.Read("in.jsonl", []byte(c.text), formats.All(), nil)
 			checkRefused(t, err, "in.jsonl", c.want, c.words...)
 		})
