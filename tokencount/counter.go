@@ -2,9 +2,15 @@
 // category, so that the parts always sum to the total, with a method, a
 // confidence and an error band.
 //
-// Text is counted by a tokenizer.Counter; a Profile adds what the provider
-// puts around it. Package tokencount does not decide anything about the
-// counts, and it never talks to a provider.
+// Text is counted by a tokenizer.Counter. A Profile says what a model family
+// makes of it: how its own vocabulary differs, what stands around messages,
+// calls and tools, what pictures and sealed reasoning weigh. The profiles are
+// fitted on recorded requests (docs/ESTIMATES.md); ProfileOf finds the one for
+// a Route. A Calibration corrects the counts of one model from the usage that
+// its provider reports.
+//
+// Package tokencount does not decide anything about the counts, and it never
+// talks to a provider.
 package tokencount
 
 import (

@@ -171,7 +171,7 @@ func TestErrorsOfUnseenRequests(t *testing.T) {
 		return pool(all, func(j judged) bool { return inTest(j.testCase) && j.kind != kindServerContent && pick(j) })
 	}
 	plain := func(j judged) bool {
-		return j.route.Family == "openai" && j.kind != kindSealed && j.kind != kindImage && j.kind != kindAnswerSchema
+		return j.route.Family == "openai" && j.kind != kindSealed && j.kind != kindImage
 	}
 	limits := map[string]struct {
 		pick func(judged) bool

@@ -1,7 +1,7 @@
 // Command fit fits the profiles of package tokencount on recorded requests and
 // on sessions with real usage, and reports how far the result is off.
 //
-//	FORGE_CORPUS=DIR go run ./internal/fit            report, and write tokencount/fitted.go
+//	FORGE_CORPUS=DIR go run ./internal/fit            report, and write tokencount/fitted.go and docs/ESTIMATES.md
 //	FORGE_CORPUS=DIR go run ./internal/fit -n         report only
 //	FORGE_CORPUS=DIR go run ./internal/fit -v         and name each request that is off by more than 5 %
 //	FORGE_CORPUS=DIR go run ./internal/fit -sessions  report the growth errors of the sessions
@@ -13,6 +13,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -84,7 +85,9 @@ func run(o options) error {
 		entries = append(entries, f.entries()...)
 	}
 	judgedRows := judgeRequests(text, rows, func(r tokencount.Route) tokencount.Profile { return find(entries, r) })
-	reportRequests(os.Stdout, judgedRows, cross(fitters))
+	var report bytes.Buffer
+	reportRequests(&report, judgedRows, cross(fitters))
+	fmt.Print(report.String())
 	if o.verbose {
 		for _, j := range judgedRows {
 			if j.err() > 0.05 {
@@ -95,12 +98,53 @@ func run(o options) error {
 	if o.dry {
 		return nil
 	}
-	source, err := writeTable(entries, summary(rows, steps))
+	said := summary(rows, steps)
+	source, err := writeTable(entries, said)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join("tokencount", "fitted.go"), source, 0o644)
+	if err := os.WriteFile(filepath.Join("tokencount", "fitted.go"), source, 0o644); err != nil {
+		return err
+	}
+	return writePage(said, report.String(), sessions, models)
 }
+
+// writePage writes the page of the documentation that holds both reports.
+func writePage(said, requests string, sessions []loaded, models *catalog.Catalog) error {
+	var growth bytes.Buffer
+	if err := reportSessions(&growth, sessions, models); err != nil {
+		return err
+	}
+	text := fmt.Sprintf(page, said, requests, growth.String(), freeTokens)
+	return os.WriteFile(filepath.Join("docs", "ESTIMATES.md"), []byte(text), 0o644)
+}
+
+// page is the text around the two reports.
+const page = `# How far the estimates are off
+
+Made by ` + "`FORGE_CORPUS=DIR go run ./internal/fit`" + `, together with the table of
+profiles in tokencount/fitted.go. Do not edit.
+
+%[1]s
+
+## Whole requests
+
+One line pools the requests of a family. The error is the difference beyond
+%[4]d tokens as a share of what the provider reported: many of these requests are
+so small that one token is several percent. "Unseen by the fit" are the cases
+that were left out; in the last two columns every request is judged by profiles
+that were fitted without its whole scenario. "Short beyond the band" counts
+reports above estimate plus band.
+
+%[2]s
+## Growth between the requests of a session
+
+Each session is played through the gate that live runs use. The error of growth
+is that of what came in since the request before, as a share of it, as a median;
+the error of the request is a share of the whole, where what was sent before is
+known from its usage. bytes/4 counts the same growth by its bytes.
+
+%[3]s`
 
 // find is tokencount.ProfileOf on a table that is not yet written.
 func find(entries []entry, r tokencount.Route) tokencount.Profile {

@@ -47,10 +47,10 @@ func reportLines() []reportLine {
 	family := func(name string) func(judged) bool {
 		return func(j judged) bool { return j.route.Family == name && j.kind != kindServerContent }
 	}
-	plainOpenAI := func(j judged) bool { return family("openai")(j) && j.kind == "" }
+	plainOpenAI := func(j judged) bool { return family("openai")(j) && j.kind != kindSealed && j.kind != kindImage }
 	return []reportLine{
-		{"OpenAI without hidden reasoning, images or answer schemas", plainOpenAI},
-		{"OpenAI with an answer schema", func(j judged) bool { return family("openai")(j) && j.kind == kindAnswerSchema }},
+		{"OpenAI without hidden reasoning or images", plainOpenAI},
+		{"of these, with an answer schema", func(j judged) bool { return family("openai")(j) && j.kind == kindAnswerSchema }},
 		{"OpenAI with hidden reasoning or images", func(j judged) bool {
 			return family("openai")(j) && (j.kind == kindSealed || j.kind == kindImage)
 		}},
