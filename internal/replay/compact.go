@@ -92,7 +92,7 @@ func (p *player) observe(ctx context.Context, in contextwindow.Input, st step) e
 	if _, err := p.compactor.source.Fit(ctx, in); err != nil && !errors.As(err, &limit) {
 		return err
 	}
-	if st.usage == nil || p.session.UsageSynthetic != "" {
+	if !st.billed || st.request.Compaction {
 		return nil
 	}
 	_, err = p.compactor.source.Reconcile(*st.usage)
@@ -125,7 +125,7 @@ func (s *simulation) total() *float64 {
 
 // replyTokens is what the model wrote: as reported, else as counted.
 func (p *player) replyTokens(st step) int {
-	if st.usage != nil && p.session.UsageSynthetic == "" {
+	if st.billed {
 		return st.usage.OutputTokens
 	}
 	n := 0

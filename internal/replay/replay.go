@@ -68,6 +68,8 @@ type step struct {
 	request sessionfile.Request
 	fit     *contextwindow.Fit
 	usage   *message.Usage
+	// billed says that usage is there and is a provider's own.
+	billed bool
 	// reconciliation compares estimate and usage; nil without usable usage.
 	reconciliation *contextwindow.Reconciliation
 	// compared says that the estimate of this request can be judged: usage is
@@ -231,10 +233,11 @@ func (p *player) step(ctx context.Context) error {
 	if st.usage, err = p.ask(ctx, in); err != nil {
 		return err
 	}
+	st.billed = st.usage != nil && p.session.UsageSynthetic == ""
 	switch {
 	case p.compactor != nil:
 		err = p.observe(ctx, in, st)
-	case st.usage != nil && p.session.UsageSynthetic == "":
+	case st.billed && !r.Compaction:
 		err = p.judge(&st)
 	}
 	if err != nil {
@@ -342,7 +345,7 @@ func (p *player) reply() (recorded.Reply, bool) {
 
 // price works out what a request cost at list prices.
 func (p *player) price(st *step) {
-	if st.reconciliation == nil {
+	if !st.billed {
 		return
 	}
 	m, ok := p.priced(st.request.Model)

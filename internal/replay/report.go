@@ -165,7 +165,7 @@ func (r *Report) add(st step) {
 		r.CompactReport.addFit(f)
 	}
 	r.Estimate.Method, r.Estimate.Confidence = f.Estimate.Method, f.Estimate.Confidence
-	if st.reconciliation == nil {
+	if !st.billed || r.CompactReport != nil {
 		r.TotalInputTokens += tokens
 	} else {
 		r.TotalInputTokens += st.usage.InputTokens
@@ -175,7 +175,7 @@ func (r *Report) add(st step) {
 	}
 	if st.costUSD != nil {
 		r.cost += *st.costUSD
-	} else if st.reconciliation != nil {
+	} else if st.billed {
 		r.costUnknown = true
 	}
 	if st.compared {
