@@ -30,6 +30,9 @@ const (
 	// rebuiltShare is the least band of a request that is not the former one
 	// with more at the end, as a share of the estimate.
 	rebuiltShare = 0.12
+	// restructuredShare is how much of the last request must still be there
+	// for its unseen part to be there too.
+	restructuredShare = 0.5
 	// scoreMemory is how many errors the band remembers.
 	scoreMemory = 50
 	// bandMargin widens the largest remembered error.
@@ -141,7 +144,13 @@ func (k *Calibration) expect(p Profile, s Sample) expectation {
 	counted := s.Counted.Total()
 	base, grown := k.anchor, true
 	if !base.known || base.generation != s.Generation || counted < base.counted {
-		base, grown = k.smallest, false
+		grown = false
+		// Most of the last request is still there after old output was
+		// cleared, and so is what it holds besides the count. A compaction
+		// leaves little but what the smallest request had too.
+		if !base.known || float64(counted) < restructuredShare*float64(base.counted) {
+			base = k.smallest
+		}
 	}
 	if !base.known {
 		e := p.Estimate(counted)

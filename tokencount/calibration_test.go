@@ -305,3 +305,25 @@ func TestCalibrationIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// After old output was cleared, most of the last request and what it held
+// besides the count are still there; after a compaction little is left but
+// what the smallest request had too.
+func TestRestructuredRequests(t *testing.T) {
+	sample := func(counted, generation int) tokencount.Sample {
+		var b budget.Breakdown
+		b[budget.ToolResults] = counted
+		return tokencount.Sample{Counted: b, Generation: generation}
+	}
+	var k tokencount.Calibration
+	p := tokencount.Profile{}
+	k.Observe(p, sample(1_000, 0), message.Usage{InputTokens: 6_000})   // 5,000 unseen
+	k.Observe(p, sample(50_000, 0), message.Usage{InputTokens: 51_000}) // the agent dropped some of it
+	ratio := k.Ratio(p)
+	if _, e := k.Estimate(p, sample(40_000, 1)); math.Abs(float64(e.Tokens)-(51_000-10_000*ratio)) > 1 {
+		t.Errorf("after clearing: %d tokens with a ratio of %.3f", e.Tokens, ratio)
+	}
+	if _, e := k.Estimate(p, sample(2_000, 1)); math.Abs(float64(e.Tokens)-(6_000+1_000*ratio)) > 1 {
+		t.Errorf("after a compaction: %d tokens with a ratio of %.3f", e.Tokens, ratio)
+	}
+}
