@@ -99,6 +99,12 @@ type observation struct {
 	reported   int
 }
 
+// unseen is what the provider counted besides the counted content; never
+// negative.
+func (o observation) unseen(ratio float64) int {
+	return round(float64(o.reported) - ratio*float64(o.counted))
+}
+
 // Ratio returns how many reported tokens a token counted with profile p is
 // worth.
 func (k *Calibration) Ratio(p Profile) float64 {
@@ -133,6 +139,9 @@ func (k *Calibration) Estimate(p Profile, s Sample) (budget.Breakdown, model.Est
 type expectation struct {
 	tokens int
 	// unseen is the part of tokens that is not in the count; never negative.
+	// What the smallest request had besides its content (system text, tools)
+	// is taken to be there still when later ones shrink: then it was content
+	// that the agent dropped without a trace.
 	unseen int
 	band   int
 	// scale is what an error is compared with, zero when the estimate is not
@@ -158,7 +167,7 @@ func (k *Calibration) expect(p Profile, s Sample) expectation {
 	}
 	ratio := k.Ratio(p)
 	tokens := max(0, round(float64(base.reported)+ratio*float64(counted-base.counted)))
-	e := expectation{tokens: tokens, unseen: min(tokens, round(float64(base.reported)-ratio*float64(base.counted)))}
+	e := expectation{tokens: tokens, unseen: min(tokens, max(base.unseen(ratio), min(k.smallest.unseen(ratio), tokens/2)))}
 	if grown {
 		e.scale = ratio*float64(counted-base.counted) + growthFloorTokens
 		e.band = int(math.Ceil(k.score() * e.scale))
