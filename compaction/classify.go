@@ -43,6 +43,8 @@ type features struct {
 	bytes          int
 	// ordered: an imperative opens the sentence or follows a comma.
 	ordered bool
+	// named: it holds a name or a number.
+	named bool
 }
 
 // featuresOf reads the cues found in a folded text of n bytes. Cues of the
@@ -111,6 +113,9 @@ type statement struct {
 	// prohibition: it goes last when space is short.
 	prohibition bool
 	correction  bool
+	// poses: a fragment with a question mark, which the next sentence may
+	// answer: "Larger than a screen? Split it."
+	poses bool
 }
 
 // classify scores one sentence. raw is its text, folded its folded form, and
@@ -122,6 +127,10 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	st := statement{back: f.first[back] == 0 || f.count[back] > 0 && short}
 	if f.first[prohibit] != 0 && f.first[chatter] != 0 && forbidsByForm(folded) {
 		f.count[prohibit], f.first[prohibit] = f.count[prohibit]+1, 0
+	}
+	f.named = marks.names+marks.numbers > 0
+	if f.language == english {
+		f.count[narrate] += pastTense(folded)
 	}
 	score := 10
 	for fam, w := range weights {
@@ -147,6 +156,7 @@ func classify(raw string, folded []byte, hits []hit) statement {
 		score += min(18, 8*marks.names+6*marks.numbers)
 	}
 	asks := f.first[ask] == 0
+	st.poses = marks.question && !asks && len(raw) <= 60
 	smallShare := 100 * f.small / max(1, letterBytes(folded))
 	talks := f.count[chatter] > 0 && (int(f.first[chatter]) <= starts || smallShare >= 45)
 	switch {
@@ -164,11 +174,11 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	}
 	switch {
 	case f.count[narrate] == 0:
-	case rules+f.count[wish]+f.count[prefer]+f.count[bound] > 0 && int(f.first[narrate]) > starts:
+	case rules+f.count[wish]+f.count[prefer]+f.count[bound] > 0 && (f.first[narrate] < 0 || int(f.first[narrate]) > starts):
 		score -= 10
 	case rules > 0 && (f.count[prohibit] == 0 || f.first[prohibit]-f.first[narrate] > 14):
 		score -= 22
-	case int(f.first[narrate]) <= starts:
+	case f.first[narrate] >= 0 && int(f.first[narrate]) <= starts:
 		score -= 40
 	default:
 		score -= 26
@@ -181,6 +191,15 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	}
 	if f.count[doubt] > 0 {
 		score -= 22
+	}
+	if f.count[bound] > 0 && marks.numbers > 0 {
+		score += 10
+	}
+	if isTask && rules == 0 && f.count[wish] > 0 {
+		score -= weights[wish] // "please" alone makes no rule of a task
+	}
+	if f.count[prohibit]+f.count[oblige]+f.count[guard]+f.count[limit] == 0 && len(folded) > 90 {
+		score -= min(24, (len(folded)-90)/5) // rules are short
 	}
 	switch {
 	case smallShare >= 45:
@@ -246,15 +265,39 @@ func authority(f features) bool {
 		return f.count[prohibit]+f.count[limit] == 0
 	case f.count[test] > 0 && f.count[success] > 0:
 		return rules+f.count[guard]+f.count[prefer]+f.count[need] == 0
+	case f.count[shield] > 0 && f.count[down] > 0:
+		return rules+f.count[guard]+f.count[need]+f.count[condition] == 0
 	case f.count[grant] > 0:
 		return f.count[prohibit]+f.count[limit] == 0
 	case f.count[permit] > 0:
 		return rules+f.count[guard]+f.count[need]+f.count[decide] == 0 && !f.ordered
-	case f.count[claim] > 0:
+	case f.count[claim] > 0 && !f.named:
 		return rules+f.count[guard]+f.count[condition]+f.count[prefer]+f.count[correct]+f.count[wish]+f.count[bound]+
 			f.count[order]+f.count[decide] == 0
 	}
 	return false
+}
+
+// english is the first language of the lexicon.
+const english = 0
+
+// pastTense counts the English words that end like a past tense and do not
+// follow a form of "be", an article and the like, after which they describe.
+func pastTense(folded []byte) int {
+	n := 0
+	before := ""
+	for w := range bytes.FieldsSeq(folded) {
+		w := string(bytes.Trim(w, ".,;:!?()\"'"))
+		if len(w) >= 5 && strings.HasSuffix(w, "ed") && !strings.HasSuffix(w, "eed") {
+			switch before {
+			case "is", "are", "be", "been", "being", "get", "gets", "a", "an", "the", "as", "not", "only", "must", "no", "any", "all", "each", "every", "stay", "stays", "remain", "":
+			default:
+				n++
+			}
+		}
+		before = w
+	}
+	return n
 }
 
 // forbidsByForm reports whether an English sentence forbids by its form: "no

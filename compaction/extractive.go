@@ -152,9 +152,13 @@ func newSelection(in Input) *selection {
 	s.next = make([]int, len(s.units))
 	var pinned []*unit
 	recent := s.recentFrom(2)
+	shapes := map[uint64]int{}
+	for _, u := range s.units {
+		shapes[u.shape]++
+	}
 	for i, u := range s.units {
 		s.next[i] = -1
-		s.lift[i] = int64(u.score) * int64(100+s.bonus(u))
+		s.lift[i] = int64(u.score-routine(shapes[u.shape])) * int64(100+s.bonus(u))
 		if u.message >= recent && u.kind == KindOther {
 			s.lift[i] += recentLift * 100 // what the user asked for last is what goes on
 		}
@@ -177,6 +181,17 @@ func newSelection(in Input) *selection {
 	s.total = in.TargetTokens - frame
 	s.room = s.total
 	return s
+}
+
+// routine is what a sentence loses when the user says the same with other names
+// and numbers again and again: that is how work is asked for and talked about,
+// while a rule is stated once or a few times.
+func routine(times int) int {
+	loss := 0
+	for ; times >= 4; times /= 2 {
+		loss += 9
+	}
+	return min(loss, 36)
 }
 
 // recentFrom returns the message from which the last n messages of the user in

@@ -50,13 +50,15 @@ const (
 	waive
 	consult
 	need
+	shield
+	down
 	familyCount
 )
 
 var familyNames = [familyCount]string{"prohibit", "oblige", "wish", "condition", "guard", "prefer", "bound", "correct",
 	"decide", "keep", "order", "grant", "grant!", "permit", "limit", "claim", "claim!", "doubt", "chatter", "narrate", "ask", "reason",
 	"choose", "report", "back", "word", "task", "contrast", "test", "success",
-	"waive", "consult", "need"}
+	"waive", "consult", "need", "shield", "down"}
 
 // lexicon is a trie over folded bytes. Nodes stand in one slice; a node's
 // children are a linked list in byte order, and the root's are a table.
@@ -113,7 +115,29 @@ func parseLexicon(text string) (*lexicon, error) {
 			}
 		}
 	}
+	l.inherit()
 	return l, nil
+}
+
+// inherit gives every cue the senses of the prefixes that it begins with.
+// Children stand behind their parents, so one pass is enough.
+func (l *lexicon) inherit() {
+	passed := make([][]sense, len(l.nodes))
+	for i := range l.nodes {
+		n := &l.nodes[i]
+		for _, s := range passed[i] {
+			if len(n.senses) > 0 && !slices.Contains(n.senses, s) {
+				n.senses = append(n.senses, s)
+			}
+		}
+		down := passed[i]
+		if n.prefix {
+			down = n.senses
+		}
+		for child := n.child; child != 0; child = l.nodes[child].next {
+			passed[child] = down
+		}
+	}
 }
 
 func (l *lexicon) add(phrase []byte, prefix bool, s sense) {

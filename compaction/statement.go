@@ -15,6 +15,7 @@ type unit struct {
 	system bool // from a system message inside the transcript
 	quoted bool
 	key    uint64 // of the folded text: the same key, the same statement
+	shape  uint64 // of the text without names and numbers
 }
 
 // reader turns messages into units. It holds buffers only; the zero reader is
@@ -90,6 +91,14 @@ func join(a, b unit, text string, last, s sentence, proseBytes int) (unit, bool)
 	if a.small || b.small || a.kind == KindAuthority || b.kind == KindAuthority || s.end-last.start > boundBytes {
 		return a, false
 	}
+	if a.poses && last.block == s.block && b.score > 0 {
+		joined := b
+		joined.text = text[last.start:s.end]
+		if joined.score += 14; joined.score >= pinScore {
+			joined.kind = KindCondition
+		}
+		return joined, true
+	}
 	pinned := a.kind != KindOther || b.kind != KindOther
 	together := proseBytes <= shortMessageBytes && pinned ||
 		last.block == s.block && b.back && b.kind != KindOther ||
@@ -129,7 +138,61 @@ func rankInMessage(units []unit, proseBytes int) {
 
 // unit classifies one piece of text.
 func (r *reader) unit(index int, raw string) unit {
-	return unit{message: int32(index), text: raw, statement: r.classify(raw), key: hashWords(r.folded)}
+	u := unit{message: int32(index), text: raw, statement: r.classify(raw), key: hashWords(r.folded), shape: shapeOf(r.folded)}
+	if u.kind == KindAuthority || u.small {
+		return u
+	}
+	// A sentence states what its strongest clause states.
+	for rest := raw; ; {
+		_, after, ok := cutClause(rest)
+		if clause := rest[:len(rest)-len(after)]; len(clause) < len(raw) && len(clause) > 12 {
+			if st := r.classify(clause); st.kind != KindAuthority && st.score-4 > u.score {
+				u.score, u.kind, u.prohibition = st.score-4, st.kind, st.prohibition
+			}
+		}
+		if !ok {
+			return u
+		}
+		rest = after
+	}
+}
+
+// cutClause splits a sentence behind its first clause.
+func cutClause(s string) (before, after string, ok bool) {
+	cut, length := -1, 0
+	for _, mark := range []string{"; ", " — ", " – ", ", but ", ", so ", ": ", "；", "，", "? "} {
+		if i := strings.Index(s, mark); i > 0 && (cut < 0 || i < cut) {
+			cut, length = i, len(mark)
+		}
+	}
+	if cut < 0 {
+		return s, "", false
+	}
+	return s[:cut], s[cut+length:], true
+}
+
+// shapeOf hashes the words of a folded text, names and numbers left out. What
+// has the same shape again and again is routine.
+func shapeOf(folded []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for i := 0; i < len(folded); {
+		if c := folded[i]; !wordByte(c) {
+			i++
+			continue
+		}
+		if end := nameEnd(folded, i); end > 0 {
+			i = end
+			continue
+		}
+		c := folded[i]
+		if c >= '0' && c <= '9' {
+			i++
+			continue
+		}
+		h = (h ^ uint64(c)) * 1099511628211
+		i++
+	}
+	return h
 }
 
 func (r *reader) classify(raw string) statement {
