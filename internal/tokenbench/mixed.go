@@ -8,6 +8,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 
 	"github.com/forge-agent/forge/internal/tokentest"
+	"github.com/forge-agent/forge/tokenizer/bpe"
 	"github.com/forge-agent/forge/tokenizer/cl100k"
 	"github.com/forge-agent/forge/tokenizer/conservative"
 	"github.com/forge-agent/forge/tokenizer/o200k"
@@ -45,10 +46,24 @@ func comparisons() []comparison {
 			{"forge", func() func(string) int { return qwen3.New().Count }, true},
 			{"interpreted regex", shared(tokentest.Qwen2(abort{}, qwen3Merges())), true},
 		}},
+		// DeepSeek's own vocabulary is not in the repository.
+		{"DeepSeek cuts", []contender{
+			{"forge", deepSeek(), true},
+			{"interpreted regex", shared(tokentest.DeepSeek(abort{}, qwen3Merges())), true},
+		}},
 		{"conservative", []contender{
 			{"forge", func() func(string) int { return conservative.New().Count }, true},
 		}},
 	}
+}
+
+// deepSeek counts with the pattern of DeepSeek V3 and the merges of Qwen 3.
+func deepSeek() func() func(string) int {
+	v, err := bpe.NewVocabulary(bpe.Definition{Name: "deepseek", Pattern: bpe.PatternDeepSeek, MergeFile: qwen3Merges()})
+	if err != nil {
+		abort{}.Fatal(err)
+	}
+	return func() func(string) int { return bpe.NewCounter(v).Count }
 }
 
 func tiktokenGo(encoding tokenizer.Encoding) func() func(string) int {

@@ -38,6 +38,15 @@ type Reference func(text string) int
 // referenceBytes bounds the texts for a Reference: it is quadratic in a piece.
 const referenceBytes = 1 << 12
 
+// effort multiplies the amount of text that a suite compares: FORGE_SOAK=1
+// asks for a long run.
+func effort() int {
+	if os.Getenv("FORGE_SOAK") != "" {
+		return 50
+	}
+	return 1
+}
+
 // Suite compares a counter with its reference on texts of every kind, on the
 // tokens of its vocabulary in random order, on property-generated text, on Go
 // source, and on the shared session files if FORGE_CORPUS names them: on all
@@ -51,7 +60,7 @@ func Suite(t *testing.T, counter tokenizer.Counter, reference Reference, mergeFi
 		})
 	})
 	t.Run("go source", func(t *testing.T) {
-		for _, text := range GoSource(t, 1<<18) {
+		for _, text := range GoSource(t, effort()<<16) {
 			Compare(t, counter, reference, text)
 		}
 	})
@@ -70,10 +79,10 @@ func compareKinds(t *testing.T, counter tokenizer.Counter, reference Reference) 
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range Kinds() {
 		t.Run(kind.Name, func(t *testing.T) {
-			for range 120 {
+			for range 60 * effort() {
 				Compare(t, counter, reference, kind.Make(random, random.IntN(60)))
 			}
-			for range 4 {
+			for range effort() {
 				Compare(t, counter, reference, kind.Make(random, referenceBytes))
 			}
 		})
@@ -90,7 +99,7 @@ func compareTokens(t *testing.T, counter tokenizer.Counter, reference Reference,
 			Compare(t, counter, reference, token)
 		}
 	}
-	for range 3000 {
+	for range 1000 * effort() {
 		var text strings.Builder
 		start := random.IntN(len(tokens)) // neighbours in the list look alike
 		for range 1 + random.IntN(12) {
@@ -281,7 +290,7 @@ func CheckAllocations(t *testing.T, counter tokenizer.Counter) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(18, 19))
 	for _, kind := range slices.Concat(Kinds(), Hostile()) {
-		text := kind.Make(random, 40_000)
+		text := kind.Make(random, 20_000)
 		counter.Count(text)
 		if allocations := testing.AllocsPerRun(2, func() { counter.Count(text) }); allocations != 0 {
 			t.Errorf("%s: %v allocations per count, want none", kind.Name, allocations)

@@ -1,6 +1,7 @@
 package bpe_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/forge-agent/forge/internal/tokentest"
@@ -27,4 +28,17 @@ func FuzzDeepSeekPattern(f *testing.F) {
 		f.Fatal(err)
 	}
 	tokentest.Fuzz(f, bpe.NewCounter(v), tokentest.DeepSeek(f, string(merges)))
+}
+
+// Engines disagree whether (?i:'s) matches U+017F, the long s. It makes no
+// difference: no token holds it beside another character.
+func TestLongS(t *testing.T) {
+	const longS = "\u017f"
+	for _, path := range []string{"../o200k/o200k.merges", "../cl100k/cl100k.merges", "../qwen3/qwen3.merges"} {
+		for token := range tokentest.Ranks(string(tokentest.ReadFile(t, path))) {
+			if strings.Contains(token, longS) && token != longS {
+				t.Errorf("%s has the token %q", path, token)
+			}
+		}
+	}
 }

@@ -19,17 +19,17 @@
 // # How many merges
 //
 // The fewer merges, the safer for a vocabulary that is not one of the three,
-// and the larger the overcount. On the shared session files (13,791 different
-// strings, 5.1 MB; count over the largest of the three):
+// and the larger the overcount. On the shared session files (12,835 different
+// texts, count over the largest of the three):
 //
-//	merges  all strings: median, p95   200 bytes and more: median   total
-//	 1,024           1.37   2.33                          1.82      1.70
-//	 2,048           1.32   2.06                          1.61      1.55
-//	 4,096           1.25   1.90                          1.42      1.41
-//	 8,192           1.19   1.65                          1.29      1.30
+//	merges   median    p95   200 bytes and more: median   total
+//	 1,024     1.33   2.35                         1.81    1.72
+//	 2,048     1.30   2.06                         1.60    1.57
+//	 4,096     1.24   1.88                         1.42    1.41
+//	 8,192     1.18   1.65                         1.29    1.30
 //
-// 4,096 is the smallest power of two that keeps every median under 1.6. The
-// table is printed by go run ./internal/tokenbench -conservative.
+// 4,096 is the smallest power of two that keeps every median well under 1.6.
+// The command go run ./internal/tokenbench -conservative prints the table.
 package conservative
 
 import (

@@ -1,6 +1,7 @@
 package o200k_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/forge-agent/forge/internal/tokentest"
@@ -28,4 +29,10 @@ func TestSource(t *testing.T) {
 
 func FuzzCount(f *testing.F) {
 	tokentest.Fuzz(f, o200k.New(), tokentest.Tiktoken(f, o200k.Name))
+}
+
+func ExampleNew() {
+	counter := o200k.New()
+	fmt.Println(counter.Name(), counter.Count("What fills this context window?"))
+	// Output: o200k_base 6
 }
