@@ -192,6 +192,14 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	if f.count[doubt] > 0 {
 		score -= 22
 	}
+	if told := f.count[prohibit] + f.count[guard] + f.count[limit]; f.count[trouble] > 0 && told == 0 {
+		switch {
+		case f.count[narrate] > 0:
+			score -= 40 // "the error always comes when I click" demands nothing
+		case rules+f.count[wish]+f.count[prefer] == 0 && !f.ordered:
+			score -= 30
+		}
+	}
 	if f.count[bound] > 0 && marks.numbers > 0 {
 		score += 10
 	}

@@ -7,9 +7,10 @@ const maxSubjects = 12
 // supersede marks, among statements in the order of the conversation, those
 // that a newer one replaces: it returns for each its successor's index, or -1.
 //
-// A statement is replaced by a later one on the same subject: they share a
-// name, most of their other words, or the newer one corrects; and they differ
-// in a number or name, or in whether they forbid. On doubt both stay.
+// A statement is replaced by a later one on the same subject: they share their
+// names and most of their other words and differ in a number or in whether they
+// forbid; or they share a name and some words and the newer one says that it
+// corrects. On doubt both stay.
 func supersede(units []*unit) []int {
 	successor := make([]int, len(units))
 	byName := map[uint64][]int{}
@@ -47,11 +48,14 @@ func supersede(units []*unit) []int {
 // replaces reports whether the newer statement is on the older one's subject
 // and says something else about it.
 func replaces(newer, older *unit, a, b []term) bool {
-	shared, names, differs := 0, 0, newer.prohibition != older.prohibition
+	shared, names, otherNames, differs := 0, 0, 0, newer.prohibition != older.prohibition
 	plainA, plainB := 0, 0
 	for _, t := range b {
 		if !t.number {
 			plainB++
+			if t.name && !contains(a, t.hash) {
+				otherNames++
+			}
 		} else if !contains(a, t.hash) {
 			differs = true
 		}
@@ -67,15 +71,17 @@ func replaces(newer, older *unit, a, b []term) bool {
 				names++
 			}
 		} else if t.name {
-			differs = true
+			otherNames++
 		}
 	}
 	smaller := max(1, min(plainA, plainB))
 	switch {
-	case !differs || names == 0:
+	case names == 0 || !differs && otherNames == 0:
 		return false
 	case newer.correction:
 		return shared*100 >= 34*smaller
+	case otherNames > 0:
+		return false // "use a for x" and "use a for y" can both hold
 	}
 	return shared*100 >= 70*max(1, max(plainA, plainB))
 }
