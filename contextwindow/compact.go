@@ -98,7 +98,11 @@ func (m *Manager) reuse(in Input, f *Fit) (bool, error) {
 	if start := currentTurn(in); c.SummarizedThroughMessageIndex > start {
 		shape = ShapeUserMessages
 	}
-	return true, m.install(in, f, c, Cut{Through: c.SummarizedThroughMessageIndex, Shape: shape}, true)
+	cut := Cut{Through: c.SummarizedThroughMessageIndex, Shape: shape}
+	if p := m.layOut(in, cut, c); p.TokensAfter >= p.TokensBefore {
+		return false, nil
+	}
+	return true, m.install(in, f, c, cut, true)
 }
 
 // compact makes a checkpoint for the cut and installs it. It reports false,
@@ -122,6 +126,9 @@ func (m *Manager) compact(ctx context.Context, in Input, f *Fit, cut Cut) (bool,
 	}
 	if cut.RangeTokens-c.EstimatedCheckpointTokens < m.minReclaim() && !cut.Manual {
 		return false, nil // F-NOP-03
+	}
+	if p := m.layOut(in, cut, c); p.TokensAfter >= p.TokensBefore {
+		return false, nil // the marks on what stays outweigh the range (weak spot 5)
 	}
 	if err := m.compaction.Chain.Add(c, in.Transcript); err != nil {
 		return false, fmt.Errorf("keep checkpoint: %w", err)

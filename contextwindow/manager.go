@@ -39,6 +39,10 @@ const (
 // ErrInvalid is wrapped by errors about arguments.
 var ErrInvalid = errors.New("invalid argument")
 
+// ErrNothing is wrapped when a person asks for a compaction and there is
+// nothing old enough for one.
+var ErrNothing = errors.New("nothing to compact")
+
 // ErrLimitReached is wrapped by *LimitError.
 var ErrLimitReached = errors.New("context limit reached")
 

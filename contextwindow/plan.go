@@ -58,7 +58,7 @@ type PlanItem struct {
 
 // Plan works out a compaction that a person asked for. It fails at once
 // instead of falling back (P-MAN-01): with compaction.ErrNoGain when nothing
-// would be won, with ErrInvalid when there is nothing old enough to summarize.
+// would be won, with ErrNothing when there is nothing old enough to summarize.
 func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, error) {
 	if in.Transcript == nil {
 		return nil, fmt.Errorf("%w: the transcript is nil", ErrInvalid)
@@ -68,7 +68,7 @@ func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, e
 	}
 	cut, ok := m.manualCut(in, o)
 	if !ok {
-		return nil, fmt.Errorf("%w: nothing to compact: there are no completed messages before the %d tokens that stay; ask for a shorter tail", ErrInvalid, m.tail(o))
+		return nil, fmt.Errorf("%w: there are no completed messages before the %d tokens that stay; ask for a shorter tail", ErrNothing, m.tail(o))
 	}
 	target := o.TargetTokens
 	if target == 0 && o.Reduction == 0 {
@@ -86,8 +86,10 @@ func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, e
 	if err != nil {
 		return nil, fmt.Errorf("compact messages 1 to %d: %w", cut.Through, err)
 	}
-	p := &Plan{Cut: cut, Checkpoint: c, Users: m.retainedUsers(in, cut), Kept: keptRequest(in, cut), TokensBefore: m.view.Breakdown().Total()}
-	m.layOut(in, p)
+	p := m.layOut(in, cut, c)
+	if p.TokensAfter >= p.TokensBefore {
+		return nil, fmt.Errorf("compact messages 1 to %d: %w: the window would hold %d tokens, it holds %d now", cut.Through, compaction.ErrNoGain, p.TokensAfter, p.TokensBefore)
+	}
 	return p, nil
 }
 
@@ -132,8 +134,9 @@ func keptRequest(in Input, cut Cut) []int {
 	return kept
 }
 
-// layOut lists what happens to each message.
-func (m *Manager) layOut(in Input, p *Plan) {
+// layOut works out what a checkpoint would do to each message.
+func (m *Manager) layOut(in Input, cut Cut, c *checkpoint.Checkpoint) *Plan {
+	p := &Plan{Cut: cut, Checkpoint: c, Users: m.retainedUsers(in, cut), Kept: keptRequest(in, cut), TokensBefore: m.view.Breakdown().Total()}
 	stays := map[int]string{}
 	for _, i := range p.Kept {
 		stays[i] = activeview.ReasonCurrentRequest
@@ -170,6 +173,7 @@ func (m *Manager) layOut(in Input, p *Plan) {
 		}
 		p.Items = append(p.Items, item)
 	}
+	return p
 }
 
 func (m *Manager) memoryTokens(c *checkpoint.Checkpoint) int {
