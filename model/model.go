@@ -8,6 +8,7 @@ package model
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -95,11 +96,34 @@ type Capabilities struct {
 	MaxInputTokens int
 	// MaxOutputTokens is the model's output limit, zero when unknown.
 	MaxOutputTokens int
+	// MaxOutputSource says where MaxOutputTokens comes from, empty when it is
+	// unknown.
+	MaxOutputSource WindowSource
+	// PromptCache says how the provider's cache covers the beginning of a
+	// request.
+	PromptCache PromptCache
+	// CountsRequests says that the provider counts a whole request on demand:
+	// the adapter implements RequestCounter.
+	CountsRequests bool
 	// NativeCompaction says whether the provider compacts on request.
 	NativeCompaction NativeCompaction
 	// ContinuationProjection says whether the adapter can replace old tool
 	// output inside its own continuation.
 	ContinuationProjection ContinuationProjection
+}
+
+// PromptCache are the rules of a provider's prompt cache. The zero value
+// means that they are unknown.
+type PromptCache struct {
+	// Breakpoints is how many cache points a request may set, zero when the
+	// provider takes none or the number is unknown.
+	Breakpoints int
+	// MinTokens is the shortest prefix that is cached, zero when unknown.
+	MinTokens int
+	// TTL is how long an entry lives after its last use, zero when unknown.
+	TTL time.Duration
+	// Source says where the values come from, empty when they are unknown.
+	Source WindowSource
 }
 
 // WindowSource says where a window comes from. A smaller source never

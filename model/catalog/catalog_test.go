@@ -239,7 +239,8 @@ func TestUnknownModelFallsBackConservatively(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	got := lookup(t, "openai/gpt-5").Capabilities()
 	want := model.Capabilities{Provider: "openai", Model: "gpt-5", WindowTokens: 400000, WindowSource: model.WindowFromCatalog,
-		MaxInputTokens: 272000, MaxOutputTokens: 128000,
+		MaxInputTokens: 272000, MaxOutputTokens: 128000, MaxOutputSource: model.WindowFromCatalog,
+		PromptCache:      model.PromptCache{MinTokens: 1024, Source: model.WindowFromCatalog},
 		NativeCompaction: model.NativeCompactionUnsupported, ContinuationProjection: model.ContinuationProjectionUnsupported}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

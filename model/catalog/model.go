@@ -126,23 +126,38 @@ func (m Model) Capabilities() model.Capabilities {
 	if !window.Known {
 		window = fallbackWindow()
 	}
-	source := model.WindowFromCatalog
-	switch window.From.Origin {
-	case OriginUser:
-		source = model.WindowFromUser
-	case OriginFallback:
-		source = model.WindowFallback
-	}
-	return model.Capabilities{
+	c := model.Capabilities{
 		Provider:               m.Provider,
 		Model:                  m.ID,
 		WindowTokens:           window.V,
-		WindowSource:           source,
+		WindowSource:           sourceOf(window.From),
 		MaxInputTokens:         m.MaxInputTokens.V,
 		MaxOutputTokens:        m.MaxOutputTokens.V,
 		NativeCompaction:       model.NativeCompactionUnsupported,
 		ContinuationProjection: model.ContinuationProjectionUnsupported,
+		PromptCache: model.PromptCache{
+			Breakpoints: m.Cache.MaxBreakpoints.V,
+			MinTokens:   m.Cache.MinTokens.V,
+			TTL:         m.Cache.TTL.V,
+		},
 	}
+	if m.MaxOutputTokens.Known {
+		c.MaxOutputSource = sourceOf(m.MaxOutputTokens.From)
+	}
+	if m.Cache.Mode.Known {
+		c.PromptCache.Source = sourceOf(m.Cache.Mode.From)
+	}
+	return c
+}
+
+func sourceOf(p Provenance) model.WindowSource {
+	switch p.Origin {
+	case OriginUser:
+		return model.WindowFromUser
+	case OriginFallback:
+		return model.WindowFallback
+	}
+	return model.WindowFromCatalog
 }
 
 func (m Model) clone() Model {

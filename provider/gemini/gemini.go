@@ -1,0 +1,119 @@
+// Package gemini speaks the generateContent dialect of the Gemini API.
+//
+// It makes exactly one provider turn for a request, sends thought signatures
+// back with the parts that they came with, and counts a request at the
+// provider's count endpoint. The provider compacts nothing.
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/model/catalog"
+	"github.com/forge-agent/forge/provider"
+	"github.com/forge-agent/forge/provider/internal/wire"
+)
+
+// Provider is the default name of the provider.
+const Provider = "gemini"
+
+// DefaultEndpoint is the Gemini API's own.
+const DefaultEndpoint = "https://generativelanguage.googleapis.com/v1beta"
+
+// Options are the settings of a Model.
+type Options struct {
+	// Connection is where the requests go: the endpoint up to, and without,
+	// "/models". An empty endpoint means DefaultEndpoint.
+	Connection provider.Connection
+	// Provider names who answers; empty means Provider. Signatures are bound
+	// to the name.
+	Provider string
+	// Model is the model's name, with or without "models/". Required.
+	Model string
+	// Capabilities are window and limits; a zero window means that the catalog
+	// is asked.
+	Capabilities model.Capabilities
+	// Thoughts asks for visible thoughts. ThinkingTokens bounds them where it
+	// is not zero; ThinkingLevel ("low", "high") is what newer models take
+	// instead.
+	Thoughts       bool
+	ThinkingTokens int
+	ThinkingLevel  string
+	// Extra is a JSON object of further members, sent as they stand.
+	Extra json.RawMessage
+}
+
+// A Model is one model behind one endpoint. It is safe for concurrent use.
+type Model struct {
+	options      Options
+	name         string
+	capabilities model.Capabilities
+	client       *wire.Client
+}
+
+// New checks the options.
+func New(o Options) (*Model, error) {
+	if o.Provider == "" {
+		o.Provider = Provider
+	}
+	if o.Connection.Endpoint == "" {
+		o.Connection.Endpoint = DefaultEndpoint
+	}
+	if o.ThinkingTokens < 0 {
+		return nil, fmt.Errorf("%w: ThinkingTokens is negative", provider.ErrInvalid)
+	}
+	client, err := wire.New(o.Connection, o.Provider, o.Model, func(h http.Header, secret string) { h.Set("X-Goog-Api-Key", secret) })
+	if err != nil {
+		return nil, err
+	}
+	c := o.Capabilities
+	if c.WindowTokens == 0 {
+		known, _ := catalog.Default().Resolve(o.Model)
+		c = known.Capabilities()
+	}
+	c.Provider, c.Model = o.Provider, o.Model
+	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionUnsupported, model.ContinuationProjectionAdapterOwned
+	c.PromptCache.Breakpoints, c.CountsRequests = 0, true
+	return &Model{options: o, name: strings.TrimPrefix(o.Model, "models/"), capabilities: c, client: client}, nil
+}
+
+// Capabilities returns window and limits.
+func (m *Model) Capabilities() model.Capabilities { return m.capabilities }
+
+// Stream makes one provider turn. The answer's message has no ID.
+func (m *Model) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Event, error] {
+	body, err := m.Encode(r)
+	if err != nil {
+		return m.client.Refuse(err)
+	}
+	call := wire.Call{Path: "/models/" + m.name + ":streamGenerateContent", Query: "alt=sse", Body: body}
+	return m.client.Stream(ctx, call, func() wire.Turn {
+		return &turn{provider: m.options.Provider, model: m.options.Model}
+	})
+}
+
+// CountRequest asks the provider's count endpoint for the whole request, with
+// system text and tools.
+func (m *Model) CountRequest(ctx context.Context, r model.Request) (model.Estimate, error) {
+	body, err := m.encode(r, true)
+	if err != nil {
+		return model.Estimate{}, m.client.Fail(err)
+	}
+	answer, err := m.client.Do(ctx, wire.Call{Path: "/models/" + m.name + ":countTokens", Body: body})
+	if err != nil {
+		return model.Estimate{}, err
+	}
+	var count struct {
+		TotalTokens *int `json:"totalTokens"`
+	}
+	if err := json.Unmarshal(answer, &count); err != nil || count.TotalTokens == nil || *count.TotalTokens < 0 {
+		return model.Estimate{}, m.client.Fail(wire.Malformed(answer, errors.New("the answer holds no count")))
+	}
+	return model.ProviderCount(*count.TotalTokens), nil
+}
