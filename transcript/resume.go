@@ -1,7 +1,10 @@
 package transcript
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -77,6 +80,23 @@ func (t *Transcript) ID(i int) string {
 	return ""
 }
 
+// waiting returns the calls that wait now, oldest first.
+func (t *Transcript) waiting() []PendingCall {
+	var out []PendingCall
+	for _, ref := range slices.SortedFunc(maps.Values(t.pending), func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Block, b.Block))
+	}) {
+		c := PendingCall{Ref: ref}
+		if ref.Message < t.Base() {
+			c.Call = t.skipped.call(ref)
+		} else {
+			c.Call = t.At(ref.Message).Blocks[ref.Block].(message.ToolCall)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
 // PrefixAt returns what Resume needs to go on after the first n messages,
 // Base ≤ n ≤ Len.
 func (t *Transcript) PrefixAt(n int) Prefix {
@@ -84,11 +104,13 @@ func (t *Transcript) PrefixAt(n int) Prefix {
 		return t.skipped
 	}
 	p := Prefix{Messages: n, Hash: t.RangeHash(0, n), FirstID: t.ID(0), LastID: t.ID(n - 1), LastAuthored: t.At(n - 1).Authored()}
-	open := map[string]bool{}
+	if n == t.Len() {
+		p.Pending = t.waiting()
+		return p
+	}
 	for _, c := range t.skipped.Pending {
 		if !t.answeredBefore(c.Call.ID, n) {
 			p.Pending = append(p.Pending, c)
-			open[c.Call.ID] = true
 		}
 	}
 	for i := t.Base(); i < n; i++ {

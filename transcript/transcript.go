@@ -8,13 +8,10 @@
 package transcript
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/forge-agent/forge/message"
@@ -98,7 +95,7 @@ func (t *Transcript) Append(m message.Message) error {
 	t.index[m.ID] = at
 	t.messages = append(t.messages, m)
 	t.hashes = append(t.hashes, h)
-	t.prefix = append(t.prefix, chain(t.prefix[len(t.prefix)-1], h))
+	t.prefix = append(t.prefix, Chain(t.prefix[len(t.prefix)-1], h))
 	return nil
 }
 
@@ -258,14 +255,16 @@ func (t *Transcript) RangeHash(from, to int) message.Hash {
 	}
 	r := emptyRange()
 	for _, h := range t.hashes[from-base : to-base] {
-		r = chain(r, h)
+		r = Chain(r, h)
 	}
 	return r
 }
 
 func emptyRange() message.Hash { return sha256.Sum256([]byte("forge.range/1")) }
 
-func chain(r, h message.Hash) message.Hash {
+// Chain returns the hash of a range that is one message longer: r is the hash
+// of the range so far, h the message's.
+func Chain(r, h message.Hash) message.Hash {
 	var buf [2 * sha256.Size]byte
 	copy(buf[:], r[:])
 	copy(buf[sha256.Size:], h[:])
@@ -298,16 +297,9 @@ func (t *Transcript) Turn(i int) Turn {
 
 // Pending returns the calls that have no result yet, oldest first.
 func (t *Transcript) Pending() []message.ToolCall {
-	refs := slices.SortedFunc(maps.Values(t.pending), func(a, b Ref) int {
-		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Block, b.Block))
-	})
 	var out []message.ToolCall
-	for _, ref := range refs {
-		if ref.Message < t.Base() {
-			out = append(out, t.skipped.call(ref))
-			continue
-		}
-		out = append(out, t.At(ref.Message).Blocks[ref.Block].(message.ToolCall))
+	for _, c := range t.waiting() {
+		out = append(out, c.Call)
 	}
 	return out
 }

@@ -1,0 +1,45 @@
+package session
+
+import (
+	"time"
+
+	"github.com/forge-agent/forge/activeview"
+	"github.com/forge-agent/forge/message"
+)
+
+// A Request is one model request that was made in a session: the form that
+// sessionfile.Request has too.
+type Request struct {
+	// At is the number of messages before the reply, End after it.
+	At  int `json:"at"`
+	End int `json:"end"`
+	// Model answered; empty when unknown.
+	Model string `json:"model,omitempty"`
+	// Usage is what the provider reported, nil for nothing.
+	Usage *message.Usage `json:"usage,omitempty"`
+	// Time is when the reply came; zero when unknown.
+	Time time.Time `json:"time,omitzero"`
+	// Compaction: it asked for a summary.
+	Compaction bool `json:"compaction,omitempty"`
+	// Failed says why it failed; empty for success.
+	Failed string `json:"failed,omitempty"`
+}
+
+// A Mark is something that the agent which wrote an imported session did to
+// its own context.
+type Mark struct {
+	At           int                `json:"at"`
+	Kind         string             `json:"kind"`
+	Line         int                `json:"line,omitempty"`
+	Trigger      string             `json:"trigger,omitempty"`
+	TokensBefore int                `json:"tokensBefore,omitempty"`
+	TokensAfter  int                `json:"tokensAfter,omitempty"`
+	Detail       string             `json:"detail,omitempty"`
+	Change       *activeview.Change `json:"change,omitempty"`
+}
+
+// A Loss is something that did not come along on the way into the store.
+type Loss struct {
+	Line int    `json:"line,omitempty"`
+	What string `json:"what"`
+}
