@@ -39,6 +39,9 @@ import (
 	"github.com/forge-agent/forge/tokenizer/bpe"
 )
 
+//go:generate go run ../internal/genvocab -head 4096 -out o200k-head.merges ../o200k/o200k.merges
+//go:generate go run ../internal/genvocab -head 4096 -out qwen3-head.merges ../qwen3/qwen3.merges
+
 // Name is the name that a Counter reports.
 const Name = "conservative"
 

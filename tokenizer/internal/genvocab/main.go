@@ -4,9 +4,13 @@
 //	go run ./tokenizer/internal/genvocab -out o200k.merges o200k_base.tiktoken
 //	go run ./tokenizer/internal/genvocab -out qwen3.merges tokenizer.json
 //
-// It is run by hand when a vocabulary is added; the SOURCE.md beside each
+// That is done by hand when a vocabulary is added; the SOURCE.md beside each
 // merge file says from what. A merge file holds only the merges, six bytes
 // each, because the bytes of a token follow from the two that it is made of.
+//
+// From a merge file it takes the first merges, as go generate does:
+//
+//	go run ./tokenizer/internal/genvocab -head 4096 -out head.merges o200k.merges
 package main
 
 import (
@@ -14,7 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
+	"path/filepath"
 
 	"github.com/forge-agent/forge/tokenizer/internal/mergefile"
 )
@@ -29,26 +33,36 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("genvocab", flag.ContinueOnError)
 	out := flags.String("out", "", "merge file to write")
+	head := flags.Int("head", 0, "write only so many merges of a merge file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *out == "" || flags.NArg() != 1 {
-		return errors.New("name the merge file with -out and one .tiktoken or tokenizer.json file")
+		return errors.New("name the merge file with -out and one .tiktoken, tokenizer.json or .merges file")
 	}
-	source, err := os.ReadFile(flags.Arg(0))
+	path := flags.Arg(0)
+	source, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read vocabulary: %w", err)
 	}
-	convert := mergefile.FromTiktoken
-	if strings.HasSuffix(flags.Arg(0), ".json") {
-		convert = mergefile.FromTokenizerJSON
-	}
-	merges, err := convert(source)
+	merges, err := convert(path, source, *head)
 	if err != nil {
-		return fmt.Errorf("convert %s: %w", flags.Arg(0), err)
+		return fmt.Errorf("convert %s: %w", path, err)
 	}
 	if err := os.WriteFile(*out, merges, 0o644); err != nil {
 		return fmt.Errorf("write merge file: %w", err)
 	}
 	return nil
+}
+
+func convert(path string, source []byte, head int) ([]byte, error) {
+	switch filepath.Ext(path) {
+	case ".tiktoken":
+		return mergefile.FromTiktoken(source)
+	case ".json":
+		return mergefile.FromTokenizerJSON(source)
+	case ".merges":
+		return mergefile.Head(source, head)
+	}
+	return nil, errors.New("the name ends in none of .tiktoken, .json and .merges")
 }

@@ -27,7 +27,7 @@ func FromTokenizerJSON(source []byte) ([]byte, error) {
 	for b, r := range ByteRunes() {
 		numbers[string(r)] = uint32(b)
 	}
-	file := make([]byte, 0, 6*len(document.Model.Merges))
+	file := make([]byte, 0, mergeBytes*len(document.Model.Merges))
 	for i, raw := range document.Model.Merges {
 		left, right, err := parseMerge(raw)
 		if err != nil {

@@ -14,7 +14,18 @@ import (
 	"strings"
 )
 
-const byteTokens = 256
+const (
+	byteTokens = 256
+	mergeBytes = 6
+)
+
+// Head returns the first merges of a merge file.
+func Head(file []byte, merges int) ([]byte, error) {
+	if merges <= 0 || merges*mergeBytes > len(file) {
+		return nil, fmt.Errorf("a head of %d merges is not within the %d of the file", merges, len(file)/mergeBytes)
+	}
+	return file[:merges*mergeBytes], nil
+}
 
 // FromTiktoken converts a .tiktoken file: one base64 token and its rank a line.
 //
@@ -33,7 +44,7 @@ func FromTiktoken(source []byte) ([]byte, error) {
 			numbers[text] = uint32(text[0])
 		}
 	}
-	file := make([]byte, 0, 6*len(tokens))
+	file := make([]byte, 0, mergeBytes*len(tokens))
 	for rank := byteTokens; rank < len(tokens); rank++ {
 		text := tokens[rank]
 		parts := mergeBelow(ranks, text, rank)
