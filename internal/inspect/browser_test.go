@@ -93,7 +93,7 @@ func TestPageInABrowser(t *testing.T) {
 	d := r.Diff(10, 11)
 	compare := plain(t, page, `<section id="compare"`, "</section>")
 	for _, want := range []string{
-		fmt.Sprintf("%d tokens before that place are shared, %s after it are lost", d.Prefix.SharedTokens, "10,453"),
+		fmt.Sprintf("%s tokens before that place are shared, %s after it are lost", inspect.Tokens(d.Prefix.SharedTokens), "10,453"),
 		fmt.Sprintf("Added %d lines", len(d.Added)), fmt.Sprintf("Changed %d lines", len(d.Changed)), fmt.Sprintf("%d lines the same in both", d.Same),
 	} {
 		if !strings.Contains(compare, want) {

@@ -89,7 +89,7 @@ func besides(q *Request) string {
 	case n < 0:
 		return fmt.Sprintf("the items alone were counted as %s more: the estimate follows what the provider reported", tokens(-n))
 	}
-	return fmt.Sprintf("%s tokens stand in no item: framing, and what the provider was seen to count on top", tokens(n))
+	return fmt.Sprintf("%s tokens stand in no item: framing, and what the provider counted that the file does not hold", tokens(n))
 }
 
 // LedgerFilter chooses lines of a ledger. The zero value takes all.

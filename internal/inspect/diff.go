@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -57,6 +58,7 @@ type Prefix struct {
 	Cause PrefixCause `json:"cause"`
 	// SharedTokens is the weight of the beginning that is the same; LostTokens
 	// is the rest of the earlier request, which a cache no longer covers.
+	// Together they are the earlier request's estimate.
 	SharedTokens int `json:"sharedTokens"`
 	LostTokens   int `json:"lostTokens"`
 	// Line is the id of the first line of the earlier request that is
@@ -98,6 +100,7 @@ func (r *Run) Diff(before, after int) Diff {
 		return cmp.Compare(max(b.ChangeTokens(), -b.ChangeTokens()), max(a.ChangeTokens(), -a.ChangeTokens()))
 	})
 	d.Prefix = prefix(old, present, d.Before.Budgeted.Model != d.After.Budgeted.Model)
+	d.Prefix.scale(d.Before.InputTokens())
 	return d
 }
 
@@ -165,6 +168,25 @@ func prefix(before, after []*version, otherModel bool) Prefix {
 		p.Cause = cause(old[n].line, present[n:])
 	}
 	return p
+}
+
+// scale turns sums of counted lines into parts of the estimate of the earlier
+// request. Where that is larger, the difference is what no line holds: most of
+// it instructions that the file does not have, at the beginning. Where it is
+// smaller, the provider was seen to count less than we do.
+func (p *Prefix) scale(inputTokens int) {
+	counted := p.SharedTokens + p.LostTokens
+	switch {
+	case counted == 0 || inputTokens == counted:
+		return
+	case p.SharedTokens == 0:
+		p.LostTokens = inputTokens
+	case inputTokens > counted:
+		p.SharedTokens = inputTokens - p.LostTokens
+	default:
+		p.LostTokens = int(math.Round(float64(p.LostTokens) / float64(counted) * float64(inputTokens)))
+		p.SharedTokens = inputTokens - p.LostTokens
+	}
 }
 
 // cause finds out what stands where the first different line stood.

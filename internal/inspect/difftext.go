@@ -49,13 +49,13 @@ func (r *Run) WriteDiff(w io.Writer, before, after int, s Style) error {
 func (d *Diff) prefixSentence() string {
 	x := &d.Prefix
 	if x.Cause == PrefixIntact {
-		return fmt.Sprintf("cache: nothing broke it, all %s tokens of the earlier request are an unchanged beginning", tokens(x.SharedTokens))
+		return fmt.Sprintf("cache: nothing broke it, all of request %d is an unchanged beginning of request %d", d.Before.Number(), d.After.Number())
 	}
 	return fmt.Sprintf("cache: %s, at %s; %s tokens before it are shared, %s after it are lost", x.Cause, fitMiddle(clean(x.Line), 40), tokens(x.SharedTokens), tokens(x.LostTokens))
 }
 
 func (d *Diff) categories(p *page, s Style) {
-	columns := []column{{head: "category", keep: 9}, {head: "before", right: true, keep: 9}, {head: "after", right: true, keep: 9}, {head: "change", right: true, keep: 9}}
+	columns := []column{{head: "category", keep: 9}, {head: "before", right: true, keep: 5}, {head: "after", right: true, keep: 9}, {head: "change", right: true, keep: 9}}
 	var shown []budget.Category
 	for _, c := range order() {
 		old, present := d.Before.Budgeted.Categories[c], d.After.Budgeted.Categories[c]

@@ -108,6 +108,13 @@ func padLeft(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-ansi.StringWidth(s))) + s
 }
 
+// Clean makes foreign text safe to print on one line: control characters,
+// escape sequences and marks that turn the direction of text become U+FFFD.
+func Clean(s string) string { return clean(s) }
+
+// Tokens writes a number with thousands separators.
+func Tokens(n int) string { return tokens(n) }
+
 // tokens writes a number with thousands separators.
 func tokens(n int) string {
 	digits := strconv.Itoa(n)
@@ -185,7 +192,7 @@ func money(usd *float64) string {
 // bar draws a length between 0 and 1 in eighths of a column.
 func bar(length float64, width int) string {
 	eighths := int(math.Round(min(max(length, 0), 1) * float64(width) * 8))
-	if length > 0 && eighths == 0 {
+	if length > 0 && eighths == 0 && width > 0 {
 		eighths = 1
 	}
 	text := strings.Repeat("█", eighths/8)

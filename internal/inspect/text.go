@@ -222,7 +222,11 @@ func categoryLines(q *Request, s Style) []string {
 	room := max(0, min(40, s.width()-45))
 	var out []string
 	row := func(swatch, name string, n int, drawn string) {
-		out = append(out, fmt.Sprintf("  %s %s %s %s  %s", swatch, padRight(name, 16), padLeft(tokens(n), 11), padLeft(share(n, whole), 7), drawn))
+		line := fmt.Sprintf("  %s %s %s %s", swatch, padRight(name, 16), padLeft(tokens(n), 11), padLeft(share(n, whole), 7))
+		if drawn != "" {
+			line += "  " + drawn
+		}
+		out = append(out, line)
 	}
 	for _, c := range order() {
 		n := b.Categories[c]

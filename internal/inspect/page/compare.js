@@ -1,6 +1,6 @@
 // Two requests side by side: what came, what went, what it did to the cache.
 function prefixText(x) {
-  if (x.cause === 'intact') return 'Nothing broke the cache: all ' + tokens(x.shared) + ' tokens of the earlier request are an unchanged beginning of the later one.';
+  if (x.cause === 'intact') return 'Nothing broke the cache: all of the earlier request is an unchanged beginning of the later one.';
   return 'The cache breaks because ' + ({ 'model changed': 'another model answers', 'tools changed': 'the tools changed', 'instructions changed': 'the instructions changed',
     'summary changed': 'a summary came, went or was replaced', 'tool output cleared': 'old tool output was cleared', 'messages changed': 'messages left or changed' })[x.cause] +
     ': ' + tokens(x.shared) + ' tokens before that place are shared, ' + tokens(x.lost) + ' after it are lost.';

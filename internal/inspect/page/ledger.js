@@ -46,13 +46,23 @@ function wire(versions) {
 const sameBytes = (a, b) => lines.hash[a] === lines.hash[b] && lines.sent[a] === lines.sent[b] &&
   (lines.sent[a] === 1 || lines.tokens[a] === lines.tokens[b]);
 
+// Sums of counted lines as parts of the estimate; what no line holds is most
+// of it instructions, at the beginning.
+function scaled(shared, lost, total) {
+  if (shared + lost === 0 || shared + lost === total) return [shared, lost];
+  if (shared === 0) return [0, total];
+  if (total < shared + lost) lost = Math.round(lost / (shared + lost) * total);
+  return [total - lost, lost];
+}
+
 // The unchanged beginning of two requests, and what ended it.
-function prefixOf(before, after, otherModel) {
+function prefixOf(before, after, otherModel, total) {
   const old = wire(before), present = wire(after);
   let n = 0;
   while (!otherModel && n < old.length && n < present.length && sameBytes(old[n], present[n])) n++;
   let shared = 0, lost = 0;
   old.forEach((v, i) => { if (i < n) shared += weightOf(v); else lost += weightOf(v); });
+  [shared, lost] = scaled(shared, lost, total);
   if (otherModel && old.length > 0) return { cause: 'model changed', line: lines.id[old[0]], shared, lost };
   if (n === old.length) return { cause: 'intact', line: '', shared, lost };
   const gone = old[n], next = present[n];
@@ -89,7 +99,7 @@ function difference(a, b) {
   out.removed.sort(heavy);
   const moved = ([x, y]) => Math.abs(weightOf(y) - weightOf(x));
   out.changed.sort((x, y) => moved(y) - moved(x));
-  out.prefix = prefixOf(before, after, requests.model[a] !== requests.model[b]);
+  out.prefix = prefixOf(before, after, requests.model[a] !== requests.model[b], requests.total[a]);
   return out;
 }
 
