@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -35,6 +36,7 @@ func run(ctx context.Context) int {
 	color := out.Profile >= colorprofile.ANSI
 	return cli.Main(ctx, cli.Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, HomeDir: home,
-		Color: color, Dark: color && lipgloss.HasDarkBackground(os.Stdin, os.Stdout), WidthColumns: width, Version: version,
+		Color: color, WidthColumns: width, Version: version,
+		Dark: sync.OnceValue(func() bool { return lipgloss.HasDarkBackground(os.Stdin, os.Stdout) }),
 	})
 }

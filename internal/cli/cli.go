@@ -40,8 +40,10 @@ type Env struct {
 	// Color says whether output may hold colours, WidthColumns how wide a
 	// line may be.
 	Color        bool
-	Dark         bool // the background is dark
 	WidthColumns int
+	// Dark tells whether the background is dark; nil means light. It is asked
+	// only for output in colours: a terminal may take seconds not to answer.
+	Dark func() bool
 	// Version is the program's version.
 	Version string
 }

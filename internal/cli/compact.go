@@ -15,6 +15,7 @@ import (
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/internal/inspect"
 	"github.com/forge-agent/forge/internal/replay"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model/catalog"
@@ -51,7 +52,7 @@ func newCompact(env *Env) *cobra.Command {
 	cmd.Flags().StringVar(&flags.model, "model", "", "count for this model (default: the one the file names)")
 	cmd.Flags().IntVar(&flags.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show the plan only")
-	cmd.Flags().StringVar(&flags.strategy, "strategy", "extractive", "extractive, model or native")
+	cmd.Flags().StringVar(&flags.strategy, "strategy", "extractive", "how the checkpoint is made: extractive; model and native need a provider")
 	cmd.Flags().IntVar(&flags.target, "target-tokens", 0, fmt.Sprintf("most that the checkpoint may weigh (default %d)", compaction.DefaultSummaryTargetTokens))
 	cmd.Flags().Float64Var(&flags.reduction, "reduction", 0, "share of the range to take away, for example 0.98")
 	cmd.Flags().IntVar(&flags.tail, "tail-tokens", 0, fmt.Sprintf("how much of the newest messages stays verbatim (default %d)", contextwindow.DefaultRecentTailTokens))
@@ -101,7 +102,7 @@ func (f *compactFlags) run(cmd *cobra.Command, env *Env, file string) error {
 	}
 	report, view, err := f.compact(cmd.Context(), file, s, o)
 	if err != nil {
-		if errors.Is(err, compaction.ErrNoGain) || errors.Is(err, contextwindow.ErrInvalid) {
+		if errors.Is(err, compaction.ErrNoGain) {
 			return usageError{err}
 		}
 		return err
@@ -132,6 +133,9 @@ func (f *compactFlags) compact(ctx context.Context, file string, s *sessionfile.
 	}
 	in := contextwindow.Input{Instructions: s.Instructions, Tools: s.Tools, Transcript: s.Transcript, Complete: s.Complete}
 	plan, err := m.Plan(ctx, in, contextwindow.ManualOptions{TailTokens: f.tail, TargetTokens: f.target, Reduction: f.reduction, Request: f.request})
+	if errors.Is(err, contextwindow.ErrNothing) {
+		return nil, nil, usagef("compact %q: %w (--tail-tokens)", file, err)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("compact %q: %w", file, err)
 	}
@@ -239,10 +243,15 @@ func (r *compactReport) print(w io.Writer, f *compactFlags) error {
 	if f.dryRun {
 		verb = "would be compacted"
 	}
-	fmt.Fprintf(&b, "%s: %s, %s %s\n\n", r.File, r.Format, r.Model, verb)
-	fmt.Fprintf(&b, "  window      %d → %d tokens, %.1f %% less\n", r.TokensBefore, r.TokensAfter, 100-100*float64(r.TokensAfter)/float64(max(r.TokensBefore, 1)))
-	fmt.Fprintf(&b, "  summarized  %d messages, %d → %d tokens, by %s (%s)\n", r.Checkpoint.Range.Messages, r.RangeTokens, r.CheckpointTokens, r.Strategy, r.Method)
-	fmt.Fprintf(&b, "  pinned      %d statements of the user, verbatim\n", len(r.Checkpoint.Pins))
+	facts := r.Format
+	if r.Model != "" {
+		facts += ", " + r.Model
+	}
+	count := inspect.Tokens
+	fmt.Fprintf(&b, "%s: %s, %s\n\n", inspect.Clean(r.File), inspect.Clean(facts), verb)
+	fmt.Fprintf(&b, "  window      %s → %s tokens, %.1f %% less\n", count(r.TokensBefore), count(r.TokensAfter), 100-100*float64(r.TokensAfter)/float64(max(r.TokensBefore, 1)))
+	fmt.Fprintf(&b, "  summarized  messages 1 to %d, %s → %s tokens, by %s (%s)\n", r.Checkpoint.Range.Messages, count(r.RangeTokens), count(r.CheckpointTokens), r.Strategy, r.Method)
+	fmt.Fprintf(&b, "  pinned      statements of the user, verbatim: %d\n", len(r.Checkpoint.Pins))
 	if r.Money == nil {
 		fmt.Fprintf(&b, "  money       no price is known for this model\n")
 	} else {
@@ -253,14 +262,17 @@ func (r *compactReport) print(w io.Writer, f *compactFlags) error {
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "  messages\tdecision\treason\ttokens before\tafter")
 	for _, i := range r.Plan {
-		fmt.Fprintf(t, "  %d to %d\t%s\t%s\t%d\t%d\n", i.From+1, i.Through+1, i.Decision, i.Reason, i.TokensBefore, i.TokensAfter)
+		fmt.Fprintf(t, "  %d to %d\t%s\t%s\t%s\t%s\n", i.From+1, i.Through+1, i.Decision, i.Reason, count(i.TokensBefore), count(i.TokensAfter))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "\ncheckpoint %s\n\n%s\n", r.Checkpoint.ID, r.Checkpoint.Text)
+	fmt.Fprintf(&b, "\ncheckpoint %s\n\n", r.Checkpoint.ID)
+	for line := range strings.Lines(r.Checkpoint.Text) {
+		fmt.Fprintln(&b, inspect.Clean(strings.TrimSuffix(line, "\n")))
+	}
 	if f.out != "" && !f.dryRun {
-		fmt.Fprintf(&b, "\nwrote %s\n", f.out)
+		fmt.Fprintf(&b, "\nwrote %s\n", inspect.Clean(f.out))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

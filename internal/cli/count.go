@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/internal/inspect"
 	"github.com/forge-agent/forge/internal/replay"
 	"github.com/forge-agent/forge/internal/vocabulary"
 	"github.com/forge-agent/forge/model"
@@ -37,7 +37,11 @@ func newCount(env *Env) *cobra.Command {
 			"The output says how it was counted and whether the number is exact.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			count, err := countInput(c.Context(), env, strings.Join(args, ""), modelID)
+			path := "-"
+			if len(args) == 1 {
+				path = args[0]
+			}
+			count, err := countInput(c.Context(), env, path, modelID)
 			if err != nil {
 				return err
 			}
@@ -64,7 +68,8 @@ type countReport struct {
 	Confidence model.Confidence  `json:"confidence"`
 	Bytes      int               `json:"bytes,omitempty"`
 	Categories *budget.Breakdown `json:"categories,omitempty"`
-	Losses     int               `json:"losses,omitempty"`
+	// Losses are what a session's importer could not keep. Never null.
+	Losses []sessionfile.Loss `json:"losses"`
 }
 
 func countInput(ctx context.Context, env *Env, path, modelID string) (*countReport, error) {
@@ -75,9 +80,6 @@ func countInput(ctx context.Context, env *Env, path, modelID string) (*countRepo
 	s, data, err := readInput(env, path)
 	if err != nil {
 		return nil, err
-	}
-	if path == "" {
-		path = "-"
 	}
 	if s == nil {
 		return countText(c, path, modelID, data), nil
@@ -90,9 +92,9 @@ func readInput(env *Env, path string) (*sessionfile.Session, []byte, error) {
 	var s *sessionfile.Session
 	var data []byte
 	var err error
-	if path == "" || path == "-" {
-		if data, err = io.ReadAll(io.LimitReader(env.Stdin, maxTextBytes+1)); err != nil {
-			return nil, nil, fmt.Errorf("read standard input: %w", err)
+	if path == "-" {
+		if data, err = readAll(env.Stdin, path); err != nil {
+			return nil, nil, err
 		}
 		s, err = sessionfile.Read("standard input", data, formats.All(), nil)
 		if errors.Is(err, sessionfile.ErrEmpty) {
@@ -112,9 +114,6 @@ func readInput(env *Env, path string) (*sessionfile.Session, []byte, error) {
 			return nil, nil, err
 		}
 	}
-	if len(data) > maxTextBytes {
-		return nil, nil, usagef("count %q: more than %d MiB of text; split it", path, maxTextBytes>>20)
-	}
 	if bytes.IndexByte(data, 0) >= 0 {
 		return nil, nil, usagef("count %q: not a text file; give text, a request body or a session", path)
 	}
@@ -127,9 +126,17 @@ func readText(path string) ([]byte, error) {
 		return nil, usagef("count: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxTextBytes+1))
-	if err != nil {
+	return readAll(f, path)
+}
+
+// readAll reads a text, up to maxTextBytes.
+func readAll(r io.Reader, path string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxTextBytes+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("count %q: %w", path, err)
+	case len(data) > maxTextBytes:
+		return nil, usagef("count %q: more than %d MiB of text; split it", path, maxTextBytes>>20)
 	}
 	return data, nil
 }
@@ -137,7 +144,7 @@ func readText(path string) ([]byte, error) {
 func countText(c *catalog.Catalog, path, modelID string, data []byte) *countReport {
 	m := textModel(c, modelID)
 	counter, exact := vocabulary.Text(m)
-	out := &countReport{File: path, Kind: "text", Model: modelID, Vocabulary: counter.Name(), Bytes: len(data)}
+	out := &countReport{File: path, Kind: "text", Model: modelID, Vocabulary: counter.Name(), Bytes: len(data), Losses: []sessionfile.Loss{}}
 	var e model.Estimate
 	if exact {
 		e = model.Estimate{Tokens: counter.Count(string(data)), Method: model.MethodProviderTokenizer, Confidence: model.ConfidenceExact}
@@ -179,19 +186,19 @@ func countSession(ctx context.Context, c *catalog.Catalog, path, modelID string,
 	return &countReport{
 		File: path, Kind: s.Format, Model: setup.Capabilities.Model, Vocabulary: setup.Counter.Vocabulary(),
 		Tokens: r.Estimate.Tokens, BandTokens: r.Estimate.BandTokens, Method: r.Estimate.Method, Confidence: r.Estimate.Confidence,
-		Categories: &r.Breakdown, Losses: len(s.Losses),
+		Categories: &r.Breakdown, Losses: append([]sessionfile.Loss{}, s.Losses...),
 	}, nil
 }
 
 func (r *countReport) print(w io.Writer) error {
 	how := fmt.Sprintf("exact, %s", r.Vocabulary)
 	if r.Confidence != model.ConfidenceExact {
-		how = fmt.Sprintf("± %d, %s on %s", r.BandTokens, r.Method, r.Vocabulary)
+		how = fmt.Sprintf("± %s, %s on %s", inspect.Tokens(r.BandTokens), r.Method, r.Vocabulary)
 	}
 	if r.Model != "" {
 		how += ", for " + r.Model
 	}
-	if _, err := fmt.Fprintf(w, "%d tokens  %s  (%s; %s)\n", r.Tokens, r.File, r.Kind, how); err != nil {
+	if _, err := fmt.Fprintf(w, "%s tokens  %s  (%s; %s)\n", inspect.Tokens(r.Tokens), inspect.Clean(r.File), r.Kind, inspect.Clean(how)); err != nil {
 		return err
 	}
 	if r.Categories == nil {
@@ -200,8 +207,11 @@ func (r *countReport) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	for _, c := range budget.Categories() {
 		if n := r.Categories[c]; n > 0 {
-			fmt.Fprintf(t, "  %d\t  %s\n", n, c)
+			fmt.Fprintf(t, "  %s\t  %s\n", inspect.Tokens(n), c)
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return writeLosses(w, r.Losses)
 }

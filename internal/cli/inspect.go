@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func (f *inspectFlags) show(env *Env, run *inspect.Run, losses []sessionfile.Los
 		if err := writeHTML(f.html, run); err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Stdout, "wrote %s\n", f.html)
+		fmt.Fprintf(env.Stdout, "wrote %s\n", inspect.Clean(f.html))
 		if !f.json && pair == nil && f.request == 0 {
 			return nil
 		}
@@ -210,14 +211,18 @@ func writeHTML(path string, run *inspect.Run) error {
 		return usagef("write page: %w", err)
 	}
 	w := bufio.NewWriter(f)
-	if err := errors.Join(run.WriteHTML(w), w.Flush(), f.Close()); err != nil {
-		return fmt.Errorf("write page %q: %w", path, err)
+	err = run.WriteHTML(w)
+	err = cmp.Or(err, w.Flush()) // the writer repeats its first error
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
 }
 
 func style(env *Env) inspect.Style {
-	return inspect.Style{Colour: env.Color, Dark: env.Dark, Width: env.WidthColumns}
+	s := inspect.Style{Colour: env.Color, Width: env.WidthColumns}
+	s.Dark = s.Colour && env.Dark != nil && env.Dark()
+	return s
 }
 
 // maxLosses is how many losses a text report lists; JSON has all.
@@ -231,13 +236,13 @@ func writeLosses(w io.Writer, losses []sessionfile.Loss) error {
 	fmt.Fprintf(&b, "\nnot kept as it stood in the file (%d):\n", len(losses))
 	for i, l := range losses {
 		if i == maxLosses {
-			fmt.Fprintf(&b, "  … and %d more; --json of replay lists all\n", len(losses)-i)
+			fmt.Fprintf(&b, "  … and %d more; replay --json lists all\n", len(losses)-i)
 			break
 		}
 		if l.Line > 0 {
-			fmt.Fprintf(&b, "  line %d: %s\n", l.Line, l.What)
+			fmt.Fprintf(&b, "  line %d: %s\n", l.Line, inspect.Clean(l.What))
 		} else {
-			fmt.Fprintf(&b, "  %s\n", l.What)
+			fmt.Fprintf(&b, "  %s\n", inspect.Clean(l.What))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,17 +28,24 @@ func loadCatalog(env *Env) (*catalog.Catalog, error) {
 	}
 	path := filepath.Join(home, "models.json")
 	data, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
+	if os.IsNotExist(err) || env.Getenv("FORGE_HOME") == "" && outOfReach(home) {
 		return catalog.Default(), nil
 	}
 	if err != nil {
-		return nil, usagef("read model overrides: %w", err)
+		return nil, usagef("read model overrides: %w; correct the file, or point FORGE_HOME to another folder", err)
 	}
 	c, err := catalog.Load(data)
 	if err != nil {
 		return nil, usagef("read model overrides %q: %w", path, err)
 	}
 	return c, nil
+}
+
+// outOfReach reports whether a folder cannot be entered: the home directory
+// is another user's when a program runs in their name.
+func outOfReach(dir string) bool {
+	_, err := os.Stat(dir)
+	return errors.Is(err, fs.ErrPermission)
 }
 
 func newModels(env *Env) *cobra.Command {

@@ -28,7 +28,7 @@ type replayFlags struct {
 func (f *replayFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.model, "model", "", "count for this model (default: the one the file names)")
 	cmd.Flags().IntVar(&f.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
-	cmd.Flags().StringVar(&f.mode, "mode", string(contextwindow.Warn), "off, warn or compact: what is done about a request over budget")
+	cmd.Flags().StringVar(&f.mode, "mode", string(contextwindow.Warn), "what is done about a request over budget: off, warn or compact")
 }
 
 // options checks the flags.
@@ -73,7 +73,7 @@ func newReplay(env *Env) *cobra.Command {
 // replayFiles plays each file; one that cannot be read does not stop the
 // others.
 func replayFiles(c *cobra.Command, env *Env, files []string, o replay.Options, asJSON bool, traceDir string) error {
-	var failed error
+	failed, worst := 0, ExitUsage // a fault of ours outweighs one of the caller's
 	for i, file := range files {
 		err := replayFile(c, env, file, o, asJSON, traceDir, i)
 		if err == nil {
@@ -83,26 +83,19 @@ func replayFiles(c *cobra.Command, env *Env, files []string, o replay.Options, a
 			return err
 		}
 		fmt.Fprintf(env.Stderr, "forge: %s\n", oneLine(err))
-		failed = errors.Join(failed, err)
+		failed++
+		worst = min(worst, exitCode(err))
 	}
-	if failed != nil {
-		return usagef("%d of %d files could not be replayed", countErrors(failed), len(files))
+	switch {
+	case failed == 0:
+		return nil
+	case worst == ExitUsage:
+		return usagef("%d of %d files could not be replayed", failed, len(files))
 	}
-	return nil
+	return fmt.Errorf("%d of %d files could not be replayed", failed, len(files))
 }
 
-func countErrors(err error) int {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		n := 0
-		for _, e := range joined.Unwrap() {
-			n += countErrors(e)
-		}
-		return n
-	}
-	return 1
-}
-
-func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSON bool, traceDir string, index int) error {
+func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSON bool, traceDir string, index int) (err error) {
 	s, err := sessionfile.Open(file, formats.All(), nil)
 	if err != nil {
 		return err
@@ -118,7 +111,7 @@ func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSO
 		if err != nil {
 			return err
 		}
-		defer closeTrace()
+		defer func() { err = errors.Join(err, closeTrace()) }()
 		o.Trace = sinks{w, o.Trace}
 	}
 	report, err := replay.Run(c.Context(), file, s, o)
@@ -132,7 +125,7 @@ func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSO
 		fmt.Fprintln(env.Stdout)
 	}
 	if report.Requests == 0 {
-		fmt.Fprintf(env.Stdout, "%s: %s, %d messages, no model request; \"forge context\" shows what is in it\n", file, report.Format, report.Messages)
+		fmt.Fprintf(env.Stdout, "%s: %s, %d messages, no model request; \"forge context\" shows what is in it\n", inspect.Clean(file), report.Format, report.Messages)
 		return writeLosses(env.Stdout, report.Losses)
 	}
 	run, err := inspect.Load(list.All())
@@ -162,7 +155,7 @@ func (s sinks) Emit(p trace.Payload) error {
 
 // createTrace makes a trace file for a session file in dir. Files after the
 // first get their number into the name: two folders may hold the same name.
-func createTrace(dir, file string, index int, clock func() time.Time) (trace.Sink, func(), error) {
+func createTrace(dir, file string, index int, clock func() time.Time) (trace.Sink, func() error, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, usagef("create trace folder: %w", err)
 	}
@@ -179,5 +172,5 @@ func createTrace(dir, file string, index int, clock func() time.Time) (trace.Sin
 	if err != nil {
 		return nil, nil, usagef("%w; remove it or choose another folder", err)
 	}
-	return w, func() { closer.Close() }, nil
+	return w, closer.Close, nil
 }
