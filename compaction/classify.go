@@ -74,13 +74,18 @@ func viewOf(raw string, folded []byte, hits []hit) view {
 	if f.language == english {
 		f.count[narrate] += pastTense(folded)
 	}
+	if f.count[know] > 0 && f.count[prohibit] == 1 {
+		// "I do not understand" forbids nothing.
+		f.count[prohibit], f.first[prohibit] = 0, -1
+		f.count[doubt]++
+	}
 	f.named = v.marks.names+v.marks.numbers > 0
 	orderAt := int(f.first[order])
 	f.ordered = orderAt >= 0 && (orderAt <= v.starts || followsComma(folded, orderAt)) || f.count[order] > 1 && followsComma(folded, int(f.last[order]))
 	v.told = f.count[prohibit] + f.count[guard] + f.count[limit]
 	v.rules = v.told + f.count[oblige] + f.count[keep] + f.count[decide] + f.count[contrast]
 	v.soft = f.count[wish] + f.count[prefer] + f.count[bound]
-	v.asks = f.first[ask] == 0
+	v.asks = f.first[ask] == 0 || v.marks.question && f.count[ask] > 0 && followsComma(folded, int(f.last[ask]))
 	v.isTask = f.first[task] >= 0 && int(f.first[task]) <= v.starts
 	v.smallShare = 100 * f.small / max(1, letterBytes(folded))
 	v.talks = f.count[chatter] > 0 && (int(f.first[chatter]) <= v.starts || v.smallShare >= 45)
@@ -183,6 +188,9 @@ func (v *view) tellingScore() int {
 	}
 	if v.count[doubt] > 0 {
 		score -= 22
+	}
+	if v.count[narrate] > 0 && at >= 0 && at <= v.starts && v.count[prohibit] == 0 {
+		score -= 26 // "I must leave at five": somebody's own must
 	}
 	if v.count[trouble] > 0 && v.told == 0 {
 		switch {

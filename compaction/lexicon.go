@@ -53,13 +53,14 @@ const (
 	shield
 	down
 	trouble
+	know
 	familyCount
 )
 
 var familyNames = [familyCount]string{"prohibit", "oblige", "wish", "condition", "guard", "prefer", "bound", "correct",
 	"decide", "keep", "order", "grant", "grant!", "permit", "limit", "claim", "claim!", "doubt", "chatter", "narrate", "ask", "reason",
 	"choose", "report", "back", "word", "task", "contrast", "test", "success",
-	"waive", "consult", "need", "shield", "down", "trouble"}
+	"waive", "consult", "need", "shield", "down", "trouble", "know"}
 
 // lexicon is a trie over folded bytes. Nodes stand in one slice; a node's
 // children are a linked list in byte order, and the root's are a table.
