@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/message"
 )
 
 // Lines yields the whole ledger.
@@ -104,4 +105,51 @@ func (v *View) drop(l Line) {
 func (v *View) weigh(l Line, sign int) {
 	v.totals[l.Category] += sign * l.Tokens
 	v.totals[budget.Framing] += sign * l.FramingTokens
+}
+
+// MandatoryTokens returns the part of the window that can never be left out:
+// instructions, tools, the current request, and the calls and results that
+// the model has not answered yet (F-BUD-02, F-CLS-12).
+func (v *View) MandatoryTokens() int {
+	total := v.totals[budget.ToolSchemas] + v.counter.Fixed(len(v.tools))
+	for _, list := range [][]*entry{v.instructions, v.system, v.current} {
+		for _, e := range list {
+			total += e.tokens()
+		}
+	}
+	for i := len(v.entries) - 1; i >= 0; i-- {
+		e := v.entries[i]
+		v.visited++
+		if e.message.Authored() {
+			break
+		}
+		if e.message.Role == message.RoleSystem {
+			continue
+		}
+		if e.message.Role == message.RoleAssistant && !e.calls() {
+			break
+		}
+		total += e.tokens()
+		if e.message.Role == message.RoleAssistant {
+			break
+		}
+	}
+	return total
+}
+
+func (e *entry) tokens() int {
+	total := 0
+	for _, l := range e.lines {
+		total += l.Tokens + l.FramingTokens
+	}
+	return total
+}
+
+func (e *entry) calls() bool {
+	for _, b := range e.message.Blocks {
+		if b.Kind() == message.KindToolCall {
+			return true
+		}
+	}
+	return false
 }

@@ -39,7 +39,7 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: fill FILE MEGABYTES TEXT")
 	}
-	size := len(args[1])
+	var size int
 	switch args[1] {
 	case "50":
 		size = 50 << 20
