@@ -27,7 +27,7 @@ type features struct {
 // language that explains most of it count, so that a word that means
 // something else in another language does no harm.
 func featuresOf(hits []hit, n int) features {
-	var weight [64]int
+	var weight [maxLanguages]int
 	l := cues()
 	for _, h := range hits {
 		seen := uint64(0)

@@ -62,6 +62,10 @@ var familyNames = [familyCount]string{"prohibit", "oblige", "wish", "condition",
 	"choose", "report", "back", "word", "task", "contrast", "test", "success",
 	"waive", "consult", "need", "shield", "down", "trouble", "know"}
 
+// maxLanguages is how many languages a lexicon may have: a set of them is kept
+// in one word.
+const maxLanguages = 64
+
 // lexicon is a trie over folded bytes. Nodes stand in one slice; a node's
 // children are a linked list in byte order, and the root's are a table.
 type lexicon struct {
@@ -107,6 +111,9 @@ func parseLexicon(text string) (*lexicon, error) {
 		}
 		language := slices.Index(l.languages, fields[1])
 		if language < 0 {
+			if len(l.languages) == maxLanguages {
+				return nil, fmt.Errorf("read lexicon: line %d: more than %d languages", number+1, maxLanguages)
+			}
 			language = len(l.languages)
 			l.languages = append(l.languages, fields[1])
 		}
