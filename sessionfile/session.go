@@ -64,6 +64,10 @@ type Request struct {
 	Model string
 	// Usage is what the provider reported, nil when the file has none.
 	Usage *message.Usage
+	// LongCacheWriteTokens is the part of the usage's CacheWriteInputTokens
+	// that was written with the long lifetime, which costs more; zero when
+	// the file does not say.
+	LongCacheWriteTokens int
 	// Time is when the reply was recorded, zero when unknown.
 	Time time.Time
 	// Line is the line of the file where the reply begins, counted from 1;

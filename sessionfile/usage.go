@@ -20,6 +20,7 @@ func (b *Builder) repairUsage() {
 		r := &b.Session.Requests[i]
 		u := r.Usage
 		if u == nil {
+			r.LongCacheWriteTokens = 0
 			continue
 		}
 		for _, n := range []int{u.InputTokens, u.CachedInputTokens, u.CacheWriteInputTokens, u.OutputTokens, u.ReasoningTokens} {
@@ -30,6 +31,7 @@ func (b *Builder) repairUsage() {
 			}
 		}
 		if r.Usage == nil {
+			r.LongCacheWriteTokens = 0
 			continue
 		}
 		if u.CachedInputTokens+u.CacheWriteInputTokens > u.InputTokens || u.ReasoningTokens > u.OutputTokens {
@@ -39,6 +41,10 @@ func (b *Builder) repairUsage() {
 			repaired.CacheWriteInputTokens = min(u.CacheWriteInputTokens, u.InputTokens-repaired.CachedInputTokens)
 			repaired.ReasoningTokens = min(u.ReasoningTokens, u.OutputTokens)
 			r.Usage = &repaired
+		}
+		if n := min(max(r.LongCacheWriteTokens, 0), r.Usage.CacheWriteInputTokens); n != r.LongCacheWriteTokens {
+			b.Lose(r.Line, "a part of the cache writes that is no part of them, brought down to them")
+			r.LongCacheWriteTokens = n
 		}
 	}
 }

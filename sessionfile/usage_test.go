@@ -88,6 +88,8 @@ func TestUsageRepairs(t *testing.T) {
 	} {
 		b.Request(sessionfile.Request{Line: len(b.Session.Requests) + 1, Usage: &u})
 	}
+	b.Session.Requests[1].LongCacheWriteTokens = 5
+	b.Session.Requests[3].LongCacheWriteTokens = 70
 	s := b.Finish()
 	if got, want := *s.Requests[0].Usage, (message.Usage{InputTokens: 101, CachedInputTokens: 90, CacheWriteInputTokens: 11,
 		OutputTokens: 7, ReasoningTokens: 7}); got != want {
@@ -96,7 +98,10 @@ func TestUsageRepairs(t *testing.T) {
 	if s.Requests[1].Usage != nil || s.Requests[2].Usage != nil || s.Requests[3].Usage == nil {
 		t.Errorf("requests: %+v", s.Requests)
 	}
-	if len(s.Losses) != 2 || s.Losses[0].Line != 1 || s.Losses[1].Line != 2 {
+	if s.Requests[1].LongCacheWriteTokens != 0 || s.Requests[3].LongCacheWriteTokens != 7 {
+		t.Errorf("long cache writes: %+v", s.Requests)
+	}
+	if len(s.Losses) != 3 || s.Losses[0].Line != 1 || s.Losses[1].Line != 2 || s.Losses[2].Line != 4 {
 		t.Errorf("losses: %v", s.Losses)
 	}
 }

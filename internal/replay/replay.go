@@ -352,7 +352,7 @@ func (p *player) price(st *step) {
 	if !ok {
 		return
 	}
-	if usd, ok := m.Cost(*st.usage, nil); ok {
+	if usd, ok := m.Cost(*st.usage, &catalog.CostOptions{LongCacheWriteTokens: st.request.LongCacheWriteTokens}); ok {
 		st.costUSD = &usd
 	}
 }

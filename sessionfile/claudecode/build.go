@@ -187,7 +187,7 @@ func (bu *builder) assistant(l *line) {
 	at, end := bu.b.Append(l.number, message.Message{ID: l.id(bu.b), Role: message.RoleAssistant, Blocks: blocks,
 		Time: l.Timestamp.Time, Model: l.Message.Model})
 	bu.b.Request(sessionfile.Request{At: at, End: end, Model: l.Message.Model, Usage: usage.normalized(),
-		Time: l.Timestamp.Time, Line: l.number})
+		LongCacheWriteTokens: usage.longCacheWrite(), Time: l.Timestamp.Time, Line: l.number})
 }
 
 // contextEdits marks what the provider cleared from the request on its side.

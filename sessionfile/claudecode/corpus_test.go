@@ -28,6 +28,9 @@ type raw struct {
 			CacheWrite int `json:"cache_creation_input_tokens"`
 			CacheRead  int `json:"cache_read_input_tokens"`
 			Output     int `json:"output_tokens"`
+			Creation   struct {
+				Long int `json:"ephemeral_1h_input_tokens"`
+			} `json:"cache_creation"`
 		}
 	}
 	CompactMetadata struct{ PreTokens int }
@@ -191,7 +194,7 @@ func missing(a, b []string) []string {
 
 func checkUsage(t *testing.T, s *sessionfile.Session, lines []raw) {
 	t.Helper()
-	type usage struct{ input, cached, written, output int }
+	type usage struct{ input, cached, written, long, output int }
 	var order []string
 	last := map[string]usage{}
 	for _, l := range lines {
@@ -202,7 +205,7 @@ func checkUsage(t *testing.T, s *sessionfile.Session, lines []raw) {
 			order = append(order, l.Message.ID)
 		}
 		if u := l.Message.Usage; u != nil {
-			last[l.Message.ID] = usage{u.Input + u.CacheWrite + u.CacheRead, u.CacheRead, u.CacheWrite, u.Output}
+			last[l.Message.ID] = usage{u.Input + u.CacheWrite + u.CacheRead, u.CacheRead, u.CacheWrite, u.Creation.Long, u.Output}
 		}
 	}
 	if len(order) != len(s.Requests) {
@@ -211,7 +214,7 @@ func checkUsage(t *testing.T, s *sessionfile.Session, lines []raw) {
 	for i, r := range s.Requests {
 		got := usage{}
 		if u := r.Usage; u != nil {
-			got = usage{u.InputTokens, u.CachedInputTokens, u.CacheWriteInputTokens, u.OutputTokens}
+			got = usage{u.InputTokens, u.CachedInputTokens, u.CacheWriteInputTokens, r.LongCacheWriteTokens, u.OutputTokens}
 		}
 		if got != last[order[i]] {
 			t.Errorf("request %d: usage %v, want %v", i, got, last[order[i]])

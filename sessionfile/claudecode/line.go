@@ -61,6 +61,18 @@ type wireUsage struct {
 	CacheWrite int `json:"cache_creation_input_tokens"`
 	CacheRead  int `json:"cache_read_input_tokens"`
 	Output     int `json:"output_tokens"`
+	// CacheCreation parts CacheWrite by lifetime.
+	CacheCreation struct {
+		Long int `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+}
+
+// longCacheWrite returns what was written to live for an hour.
+func (u *wireUsage) longCacheWrite() int {
+	if u == nil {
+		return 0
+	}
+	return u.CacheCreation.Long
 }
 
 // normalized brings the usage into the form where the whole contains its
