@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +19,8 @@ import (
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/transcript"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // working makes a session with rules, work and small talk of turns turns.
 func working(t testing.TB, turns int) *builder {
@@ -49,7 +53,7 @@ func working(t testing.TB, turns int) *builder {
 // Issue behaviour 5: the same bytes over 1,000 runs and over GOMAXPROCS 1 and 2,
 // with a fresh index and with one that grew (F-SEL-10).
 func TestExtractiveIsDeterministic(t *testing.T) {
-	b := working(t, 12)
+	b := working(t, 5)
 	c := counter()
 	var first []byte
 	x := &compaction.Index{}
@@ -57,7 +61,7 @@ func TestExtractiveIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(before)
 	for run := range 1000 {
 		runtime.GOMAXPROCS(1 + run%2)
-		in := compaction.Input{Transcript: b.tr, Through: b.tr.Len(), Counter: c, TargetTokens: 700, Now: day, RangeTokens: 9000}
+		in := compaction.Input{Transcript: b.tr, Through: b.tr.Len(), Counter: c, TargetTokens: 500, Now: day, RangeTokens: 9000}
 		if run%3 == 0 {
 			in.Index = x
 		}
@@ -75,6 +79,24 @@ func TestExtractiveIsDeterministic(t *testing.T) {
 		if !bytes.Equal(first, data) {
 			t.Fatalf("run %d differs:\n%s", run, cmp.Diff(string(first), string(data)))
 		}
+	}
+}
+
+// The whole text of one checkpoint, to be read by people.
+func TestExtractiveGolden(t *testing.T) {
+	const path = "testdata/working.golden"
+	got := compact(t, compaction.Input{Transcript: working(t, 9).tr, TargetTokens: 600, Request: "look at handler6 again"}).Text
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("run with -update if this is meant:\n%s", diff)
 	}
 }
 
