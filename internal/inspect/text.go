@@ -130,7 +130,11 @@ func (r *Run) figures() [][2]string {
 		{"over budget", overBudgetLine(sum)},
 	}
 	if sum.WithUsage > 0 {
-		out = append(out, [2]string{"usage", fmt.Sprintf("%s input tokens, %s from the cache; %s output", tokens(sum.InputTokens), share(sum.CachedInputTokens, sum.InputTokens), tokens(sum.OutputTokens))})
+		text := fmt.Sprintf("%s input tokens, %s from the cache; %s output", tokens(sum.InputTokens), share(sum.CachedInputTokens, sum.InputTokens), tokens(sum.OutputTokens))
+		if why := r.Start.UsageSynthetic; why != "" {
+			text += "; not believed, and compared with nothing: " + clean(why)
+		}
+		out = append(out, [2]string{"usage", text})
 	}
 	if sum.CostUSD != nil {
 		out = append(out, [2]string{"cost", money(sum.CostUSD)})
