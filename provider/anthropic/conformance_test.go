@@ -1,0 +1,43 @@
+package anthropic_test
+
+import (
+	_ "embed"
+	"testing"
+
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/model/modeltest"
+	"github.com/forge-agent/forge/provider"
+	"github.com/forge-agent/forge/provider/anthropic"
+)
+
+//go:embed testdata/conformance.txtar
+var answers []byte
+
+// Every adapter passes the same suite, over its own wire format (F-CAP-01,
+// F-OVF-01, F-TST-09, F-TST-14, B4, B12, B26, weak spots 6, 8).
+func TestConformance(t *testing.T) {
+	modeltest.Run(t, modeltest.Subject{
+		Answers: answers,
+		New: func(t *testing.T, s modeltest.Setup) model.Model {
+			return newModel(t, s, anthropic.Options{})
+		},
+		Body: func(m model.Model, r model.Request) ([]byte, error) { return m.(*anthropic.Model).Encode(r) },
+	})
+}
+
+func newModel(t testing.TB, s modeltest.Setup, o anthropic.Options) *anthropic.Model {
+	t.Helper()
+	key, err := provider.NewKey(s.Secret, s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Connection = provider.Connection{Endpoint: s.URL, Key: key, Retry: provider.Retry{Attempts: s.Attempts}, Sleep: s.Sleep}
+	if o.Model == "" {
+		o.Model = "test-model"
+	}
+	m, err := anthropic.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
