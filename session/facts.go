@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/forge-agent/forge/activeview"
-	"github.com/forge-agent/forge/message"
 )
 
 // A Request is one model request that was made in a session: the form that
@@ -16,13 +15,22 @@ type Request struct {
 	// Model answered; empty when unknown.
 	Model string `json:"model,omitempty"`
 	// Usage is what the provider reported, nil for nothing.
-	Usage *message.Usage `json:"usage,omitempty"`
+	Usage *Usage `json:"usage,omitempty"`
 	// Time is when the reply came; zero when unknown.
 	Time time.Time `json:"time,omitzero"`
 	// Compaction: it asked for a summary.
 	Compaction bool `json:"compaction,omitempty"`
 	// Failed says why it failed; empty for success.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Usage is the JSON form of message.Usage.
+type Usage struct {
+	InputTokens           int `json:"inputTokens"`
+	CachedInputTokens     int `json:"cachedInputTokens"`
+	CacheWriteInputTokens int `json:"cacheWriteInputTokens"`
+	OutputTokens          int `json:"outputTokens"`
+	ReasoningTokens       int `json:"reasoningTokens"`
 }
 
 // A Mark is something that the agent which wrote an imported session did to

@@ -108,9 +108,19 @@ func unique(words []string) []string {
 	return slices.Compact(words)
 }
 
-// searchText is what of a message can be searched: text, reasoning, calls and
-// results, up to maxIndexedBytes.
+// searchText is what of a message can be searched: the first maxIndexedBytes
+// of its plain text.
 func searchText(m message.Message) string {
+	s := PlainText(m)
+	if len(s) > maxIndexedBytes {
+		s = strings.ToValidUTF8(s[:maxIndexedBytes], "")
+	}
+	return s
+}
+
+// PlainText is what a message says, block by block: text, reasoning, calls with
+// their arguments, and results.
+func PlainText(m message.Message) string {
 	var b strings.Builder
 	var add func([]message.Block)
 	add = func(bs []message.Block) {
@@ -129,11 +139,7 @@ func searchText(m message.Message) string {
 		}
 	}
 	add(m.Blocks)
-	s := b.String()
-	if len(s) > maxIndexedBytes {
-		s = strings.ToValidUTF8(s[:maxIndexedBytes], "")
-	}
-	return s
+	return b.String()
 }
 
 // wordsOf cuts text into lower-case words of letters and digits; a character

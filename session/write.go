@@ -186,7 +186,7 @@ func (s *Session) describe(ms []message.Message) {
 	info := &s.header.Info
 	for _, m := range ms {
 		if info.Title == "" && m.Authored() {
-			info.Title = title(m.Text())
+			info.Title = Title(m.Text())
 		}
 		if m.Model != "" {
 			info.Model = m.Model
@@ -194,7 +194,8 @@ func (s *Session) describe(ms []message.Message) {
 	}
 }
 
-func title(text string) string {
+// Title shortens the first request of a session to its title.
+func Title(text string) string {
 	runes := []rune(strings.Join(strings.Fields(cleanName(text)), " "))
 	if len(runes) > titleRunes {
 		return string(runes[:titleRunes-1]) + "…"

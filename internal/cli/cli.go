@@ -106,6 +106,6 @@ func newRoot(env *Env) *cobra.Command {
   forge models show claude-sonnet-4-5`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env))
+	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newSessions(env))
 	return root
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/sessionfile"
-	"github.com/forge-agent/forge/sessionfile/formats"
 )
 
 // compactFlags are the flags of compact.
@@ -96,7 +95,7 @@ func (f *compactFlags) run(cmd *cobra.Command, env *Env, file string) error {
 	if err != nil {
 		return err
 	}
-	s, err := sessionfile.Open(file, formats.All(), nil)
+	s, err := openSession(cmd.Context(), env, file)
 	if err != nil {
 		return err
 	}

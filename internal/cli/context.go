@@ -11,7 +11,7 @@ func newContext(env *Env) *cobra.Command {
 	var request int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "context FILE",
+		Use:   "context FILE|ID",
 		Short: "Show what is in the window at the end of a session",
 		Long: "Show what would be in the window of the next request of a session: tokens by category, the heaviest items, " +
 			"what is free and what is kept in reserve. With --request, show it as it was at that request.",
@@ -22,7 +22,7 @@ func newContext(env *Env) *cobra.Command {
 				return err
 			}
 			o.Next = true
-			run, losses, err := playFile(c.Context(), args[0], o)
+			run, losses, err := playFile(c.Context(), env, args[0], o)
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/forge-agent/forge/internal/inspect"
 	"github.com/forge-agent/forge/internal/replay"
 	"github.com/forge-agent/forge/sessionfile"
-	"github.com/forge-agent/forge/sessionfile/formats"
 	"github.com/forge-agent/forge/trace"
 )
 
@@ -34,7 +33,7 @@ type inspectFlags struct {
 func newInspect(env *Env) *cobra.Command {
 	var flags inspectFlags
 	cmd := &cobra.Command{
-		Use:   "inspect TRACE|SESSION",
+		Use:   "inspect TRACE|FILE|ID",
 		Short: "Show a run: timeline, budget table, estimates against usage, ledger",
 		Long: "Show what a trace or a session file tells about the context window: the window request by request, the budget table, " +
 			"how far estimates were from reported usage, and what stood in each request and why. " +
@@ -103,12 +102,12 @@ func (f *inspectFlags) load(c *cobra.Command, env *Env, file string) (*inspect.R
 	if err != nil {
 		return nil, nil, err
 	}
-	return playFile(c.Context(), file, o)
+	return playFile(c.Context(), env, file, o)
 }
 
 // playFile replays a session into a run.
-func playFile(ctx context.Context, file string, o replay.Options) (*inspect.Run, []sessionfile.Loss, error) {
-	s, err := sessionfile.Open(file, formats.All(), nil)
+func playFile(ctx context.Context, env *Env, file string, o replay.Options) (*inspect.Run, []sessionfile.Loss, error) {
+	s, err := openSession(ctx, env, file)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,8 +13,6 @@ import (
 	"github.com/forge-agent/forge/internal/inspect"
 	"github.com/forge-agent/forge/internal/replay"
 	"github.com/forge-agent/forge/internal/vocabulary"
-	"github.com/forge-agent/forge/sessionfile"
-	"github.com/forge-agent/forge/sessionfile/formats"
 	"github.com/forge-agent/forge/trace"
 )
 
@@ -96,7 +94,7 @@ func replayFiles(c *cobra.Command, env *Env, files []string, o replay.Options, a
 }
 
 func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSON bool, traceDir string, index int) (err error) {
-	s, err := sessionfile.Open(file, formats.All(), nil)
+	s, err := openSession(c.Context(), env, file)
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func lifecycle(t *testing.T, o Opener) {
 	if diff := cmp.Diff([]int{2, 3, 4, 5, 6}, slices.Collect(iter.Seq[int](s.Uncompleted))); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.AddRequest(t.Context(), session.Request{At: 1, End: 2, Usage: &message.Usage{InputTokens: 7}}); err != nil {
+	if err := s.AddRequest(t.Context(), session.Request{At: 1, End: 2, Usage: &session.Usage{InputTokens: 7}}); err != nil {
 		t.Fatal(err)
 	}
 	requests, err := s.Requests(t.Context())

@@ -10,6 +10,7 @@ import (
 	"github.com/forge-agent/forge/sessionfile/claudecode"
 	"github.com/forge-agent/forge/sessionfile/codex"
 	"github.com/forge-agent/forge/sessionfile/forgejson"
+	"github.com/forge-agent/forge/sessionfile/forgejsonl"
 	"github.com/forge-agent/forge/sessionfile/geminicli"
 	"github.com/forge-agent/forge/sessionfile/opencode"
 	"github.com/forge-agent/forge/sessionfile/pi"
@@ -27,6 +28,7 @@ func All() []sessionfile.Format {
 		opencode.Format(),
 		geminicli.Format(),
 		forgejson.Format(),
+		forgejsonl.Format(),
 		chat.Format(),
 		wirebody.Format(),
 	}
