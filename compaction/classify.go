@@ -62,7 +62,7 @@ type view struct {
 	// asks: it opens like a question. isTask: like a request for one piece of
 	// work. talks: like small talk, of which smallShare percent of it is.
 	asks, isTask, talks bool
-	smallShare          int
+	smallShare, letters int // letters counts ASCII letters and spaces
 }
 
 func viewOf(raw string, folded []byte, hits []hit) view {
@@ -86,6 +86,11 @@ func viewOf(raw string, folded []byte, hits []hit) view {
 	v.rules = v.told + f.count[oblige] + f.count[keep] + f.count[decide] + f.count[contrast]
 	v.soft = f.count[wish] + f.count[prefer] + f.count[bound]
 	v.asks = f.first[ask] == 0 || v.marks.question && f.count[ask] > 0 && followsComma(folded, int(f.last[ask]))
+	for _, c := range folded {
+		if c >= 'a' && c <= 'z' || c == ' ' {
+			v.letters++
+		}
+	}
 	v.isTask = f.first[task] >= 0 && int(f.first[task]) <= v.starts
 	v.smallShare = 100 * f.small / max(1, letterBytes(folded))
 	v.talks = f.count[chatter] > 0 && (int(f.first[chatter]) <= v.starts || v.smallShare >= 45)
@@ -158,6 +163,14 @@ func (v *view) formScore() int {
 		score -= 16
 	case v.count[narrate]+v.count[doubt] == 0 && !v.talks && !v.isTask:
 		score += 14 // a plain statement can be a rule without any cue
+	}
+	if v.rules+v.soft+v.count[correct]+v.count[condition] == 0 {
+		switch spaces := bytes.Count(v.folded, []byte(" ")); {
+		case bytes.HasSuffix(v.folded, []byte(":")):
+			score -= 20 // announces what follows
+		case spaces < 2 && len(v.folded) == v.letters:
+			score -= 24 // a heading
+		}
 	}
 	if v.told+v.count[oblige] == 0 && len(v.folded) > 90 {
 		score -= min(24, (len(v.folded)-90)/5) // rules are short

@@ -59,11 +59,13 @@ func (x *Index) read(t *transcript.Transcript, i int, m message.Message) {
 			x.units = x.reader.units(x.units, i, m)
 		}
 	case message.RoleUser:
-		if !m.Authored() {
+		// An answer to a command written as text follows the assistant's; the
+		// first task of such an agent may end in a shell prompt too.
+		if text := m.Text(); m.Origin != message.OriginSummary && i > 0 && t.At(i-1).Role == message.RoleAssistant && observation(text) {
+			x.observe(t, i, text)
 			return
 		}
-		if text := m.Text(); observation(text) {
-			x.observe(t, i, text)
+		if !m.Authored() {
 			return
 		}
 		x.units = x.reader.units(x.units, i, m)
@@ -96,9 +98,6 @@ func (x *Index) result(t *transcript.Transcript, ref transcript.Ref, r message.T
 // observe takes in an answer that stands in a user message, together with the
 // command in the assistant's message before it.
 func (x *Index) observe(t *transcript.Transcript, i int, text string) {
-	if i == 0 || t.At(i-1).Role != message.RoleAssistant {
-		return
-	}
 	command, ok := textAction(t.At(i - 1).Text())
 	if !ok {
 		return

@@ -69,7 +69,7 @@ func (s *selection) chooseCover() {
 	var open []int
 	weight := 0
 	for i, u := range s.units {
-		if s.state[i] == unitOpen && u.kind == KindOther {
+		if s.state[i] == unitOpen && u.kind == KindOther && !u.system {
 			s.userSeen++
 			if u.score >= coverFloorScore && !u.small {
 				open = append(open, i)

@@ -174,6 +174,9 @@ func outcomeOf(r message.ToolResult, text string) message.Outcome {
 		}
 		return message.OutcomeFailure
 	}
+	if r.Outcome == message.OutcomeUnknown && strings.Contains(text[:min(len(text), 4000)], "Traceback (most recent call last)") {
+		return message.OutcomeFailure
+	}
 	return r.Outcome
 }
 
