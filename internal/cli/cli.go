@@ -91,6 +91,34 @@ func exitCode(err error) int {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
+// arguments checks how many there are, and says what they should be.
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least || most >= 0 && len(args) > most {
+			return usagef("%s takes %s, not %d arguments; see \"%s --help\"", c.Name(), what, len(args), c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// given refuses flags that were set to nothing.
+func given(c *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty; give a name, or leave the flag out", name)
+		}
+	}
+	return nil
+}
+
+// requestFlag checks the number of a request, counted from 1.
+func requestFlag(c *cobra.Command, number int) error {
+	if c.Flags().Changed("request") && number < 1 {
+		return usagef("--request is %d; requests are numbered from 1", number)
+	}
+	return nil
+}
+
 func newRoot(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "forge",
@@ -105,7 +133,13 @@ func newRoot(env *Env) *cobra.Command {
   forge count notes.md --model gpt-5
   forge models show claude-sonnet-4-5`,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		text, _, isNumber := strings.Cut(err.Error(), ": strconv.")
+		if isNumber {
+			return usagef("%s; give a number", text)
+		}
+		return usageError{err}
+	})
 	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newSessions(env))
 	return root
 }

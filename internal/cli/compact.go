@@ -45,7 +45,7 @@ func newCompact(env *Env) *cobra.Command {
 			"With --dry-run only the plan is shown.",
 		Example: `  forge compact session.jsonl --dry-run
   forge compact session.jsonl --reduction 0.98 --out view.json`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "one session file"),
 		RunE: func(c *cobra.Command, args []string) error { return flags.run(c, env, args[0]) },
 	}
 	cmd.Flags().StringVar(&flags.model, "model", "", "count for this model (default: the one the file names)")
@@ -72,7 +72,7 @@ func (f *compactFlags) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("target-tokens") && f.target <= 0 {
 		return usagef("--target-tokens is %d; give a positive number", f.target)
 	}
-	if cmd.Flags().Changed("reduction") && (f.reduction <= 0 || f.reduction >= 1) {
+	if cmd.Flags().Changed("reduction") && !(f.reduction > 0 && f.reduction < 1) {
 		return usagef("--reduction is %g; give a share between 0 and 1, for example 0.98", f.reduction)
 	}
 	if cmd.Flags().Changed("tail-tokens") {
@@ -87,7 +87,7 @@ func (f *compactFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *compactFlags) run(cmd *cobra.Command, env *Env, file string) error {
-	if err := f.check(cmd); err != nil {
+	if err := errors.Join(f.check(cmd), given(cmd, "out")); err != nil {
 		return err
 	}
 	f.mode = string(contextwindow.Compact)
@@ -101,7 +101,7 @@ func (f *compactFlags) run(cmd *cobra.Command, env *Env, file string) error {
 	}
 	report, view, err := f.compact(cmd.Context(), file, s, o)
 	if err != nil {
-		if errors.Is(err, compaction.ErrNoGain) {
+		if errors.Is(err, compaction.ErrNoGain) || errors.Is(err, compaction.ErrInvalid) {
 			return usageError{err}
 		}
 		return err
@@ -208,6 +208,9 @@ func newCompactReport(file string, s *sessionfile.Session, p *contextwindow.Plan
 	}
 	if r.Checkpoint.Pins == nil {
 		r.Checkpoint.Pins = []checkpoint.Pin{}
+	}
+	if r.Checkpoint.Ledgers == nil {
+		r.Checkpoint.Ledgers = map[string][]checkpoint.Entry{}
 	}
 	if r.Losses == nil {
 		r.Losses = []sessionfile.Loss{}

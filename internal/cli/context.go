@@ -15,8 +15,11 @@ func newContext(env *Env) *cobra.Command {
 		Short: "Show what is in the window at the end of a session",
 		Long: "Show what would be in the window of the next request of a session: tokens by category, the heaviest items, " +
 			"what is free and what is kept in reserve. With --request, show it as it was at that request.",
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "one session file"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := requestFlag(c, request); err != nil {
+				return err
+			}
 			o, err := flags.options(c, env)
 			if err != nil {
 				return err

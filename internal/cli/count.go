@@ -35,7 +35,7 @@ func newCount(env *Env) *cobra.Command {
 		Long: "Count tokens. FILE may be a plain text, the JSON body of a model request, or a session file of an agent; " +
 			"what it is, is seen from its content. Without FILE, or with -, standard input is read. " +
 			"The output says how it was counted and whether the number is exact.",
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1, "one file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			path := "-"
 			if len(args) == 1 {

@@ -41,8 +41,11 @@ func newInspect(env *Env) *cobra.Command {
 		Example: `  forge inspect session.jsonl --html window.html
   forge inspect session.jsonl --request 40
   forge inspect session.jsonl --diff 39 40`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments(1, 2, "one trace or session file"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := errors.Join(requestFlag(c, flags.request), given(c, "html", "diff")); err != nil {
+				return err
+			}
 			file, pair, err := diffArgs(flags.diff, args)
 			if err != nil {
 				return err

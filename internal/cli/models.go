@@ -54,14 +54,16 @@ func newModels(env *Env) *cobra.Command {
 		Short: "Show windows, prices and cache rules, each with its source",
 		Long: "Show what Forge knows about models. Every value has a source and a date; what nobody stated is unknown. " +
 			"Put a models.json into FORGE_HOME (default ~/.forge) to add models or to overrule values.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list [WORD]", Short: "List the known models, or those with WORD in their name", Args: cobra.MaximumNArgs(1),
+		Use: "list [WORD]", Short: "List the known models, or those with WORD in their name", Args: arguments(0, 1, "one word at most"),
 		RunE: func(c *cobra.Command, args []string) error { return listModels(env, strings.Join(args, ""), asJSON) },
 	}
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show everything known about one model", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show everything known about one model", Args: arguments(1, 1, "the ID of one model"),
 		RunE: func(c *cobra.Command, args []string) error { return showModel(env, args[0], asJSON) },
 	}
 	for _, c := range []*cobra.Command{list, show} {

@@ -53,8 +53,11 @@ func newReplay(env *Env) *cobra.Command {
 			"before each request, how full it was, and how far the estimate is from what the provider reported. " +
 			"The view that is counted is the one the agent really sent: its own compactions and cleared tool output are applied. " +
 			"Nothing is sent anywhere, and no file is changed.",
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, -1, "session files"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := given(c, "trace"); err != nil {
+				return err
+			}
 			o, err := flags.options(c, env)
 			if err != nil {
 				return err

@@ -189,7 +189,7 @@ func (r *Run) Find(number int) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("find request %d: the trace has the requests %d to %d", number,
+	return 0, fmt.Errorf("find request %d: there are the requests %d to %d", number,
 		r.Requests[0].Number(), r.Requests[len(r.Requests)-1].Number())
 }
 

@@ -193,7 +193,7 @@ func TestFind(t *testing.T) {
 	if r.Requests[1].Overflow == nil || r.Requests[1].Completed == nil || r.Requests[2].Overflow != nil {
 		t.Error("overflow and answer are not with the attempt that they name")
 	}
-	if _, err := r.Find(9); err == nil || err.Error() != "find request 9: the trace has the requests 1 to 2" {
+	if _, err := r.Find(9); err == nil || err.Error() != "find request 9: there are the requests 1 to 2" {
 		t.Errorf("error %v", err)
 	}
 }
