@@ -2,10 +2,10 @@
 
 FUZZTIME ?= 30s
 
-.PHONY: help test race lint fuzz bench soak requirements generate refresh ci
+.PHONY: help test test-postgres race lint fuzz bench soak requirements generate refresh ci
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 test: ## the tests; FORGE_CORPUS=DIR adds those that read session files
 	go test ./...
@@ -25,6 +25,9 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 
 bench: ## benchmarks, one thread
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem ./...
+
+test-postgres: ## the session store on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
+	.ci/postgres go test ./session/pgstore
 
 soak: ## the tests with large inputs; takes long
 	FORGE_SOAK=1 go test -timeout 2h ./...

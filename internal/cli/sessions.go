@@ -13,6 +13,7 @@ import (
 
 	"github.com/forge-agent/forge/redact"
 	"github.com/forge-agent/forge/session"
+	"github.com/forge-agent/forge/session/pgstore"
 	"github.com/forge-agent/forge/session/sqlitestore"
 	"github.com/forge-agent/forge/sessionfile"
 	"github.com/forge-agent/forge/sessionfile/forgejsonl"
@@ -24,8 +25,8 @@ func newSessions(env *Env) *cobra.Command {
 		Use:     "sessions",
 		Aliases: []string{"session"},
 		Short:   "List, show, export, import, fork, cut, search and verify stored sessions",
-		Long: "Sessions are kept in forge.db in FORGE_HOME (default ~/.forge). " +
-			"An ID may be shortened to what is unique. Nothing that was said is ever deleted.",
+		Long: "Sessions are kept in forge.db in FORGE_HOME (default ~/.forge); " +
+			"FORGE_STORE=postgres://user:password@host/database keeps them in PostgreSQL instead, for several machines. An ID may be shortened to what is unique. Nothing that was said is ever deleted.",
 	}
 	cmd.AddCommand(newSessionsList(env), newSessionsShow(env), newSessionsExport(env), newSessionsImport(env),
 		newSessionsFork(env), newSessionsTruncate(env), newSessionsSearch(env), newSessionsVerify(env))
@@ -43,8 +44,12 @@ func forgeHome(env *Env) string {
 	return filepath.Join(env.HomeDir, ".forge")
 }
 
-// openStore opens the store of sessions. make says whether it may be made.
-func openStore(ctx context.Context, env *Env, make bool) (*sqlitestore.Store, error) {
+// openStore opens the store of sessions: the database that FORGE_STORE names,
+// else the file in FORGE_HOME. make says whether that may be made.
+func openStore(ctx context.Context, env *Env, make bool) (session.Store, error) {
+	if dsn := env.Getenv("FORGE_STORE"); dsn != "" {
+		return pgstore.Open(ctx, dsn, "")
+	}
 	home := forgeHome(env)
 	if home == "" {
 		return nil, usagef("there is no home directory: set FORGE_HOME to the folder that sessions are kept in")
@@ -58,7 +63,7 @@ func openStore(ctx context.Context, env *Env, make bool) (*sqlitestore.Store, er
 // keyVariables are the environment variables whose values are secrets.
 var keyVariables = []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY",
 	"XAI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "FORGE_OPENAI_API_KEY", "FORGE_ANTHROPIC_API_KEY", "FORGE_GEMINI_API_KEY",
-	"FORGE_DEEPSEEK_API_KEY", "FORGE_POSTGRES_DSN", "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
+	"FORGE_DEEPSEEK_API_KEY", "FORGE_STORE", "GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 
 // sessionOptions are clock and redactor for whatever is stored.
 func sessionOptions(env *Env) *session.Options {
@@ -72,7 +77,7 @@ func sessionOptions(env *Env) *session.Options {
 }
 
 // withStore runs f on the store and gives its errors their exit codes.
-func withStore(c *cobra.Command, env *Env, make bool, f func(context.Context, *sqlitestore.Store) error) error {
+func withStore(c *cobra.Command, env *Env, make bool, f func(context.Context, session.Store) error) error {
 	store, err := openStore(c.Context(), env, make)
 	if err != nil {
 		return err
@@ -92,8 +97,8 @@ func sessionError(err error) error {
 }
 
 // withSession is withStore for a command on one session.
-func withSession(c *cobra.Command, env *Env, prefix string, f func(context.Context, *sqlitestore.Store, string) error) error {
-	return withStore(c, env, false, func(ctx context.Context, store *sqlitestore.Store) error {
+func withSession(c *cobra.Command, env *Env, prefix string, f func(context.Context, session.Store, string) error) error {
+	return withStore(c, env, false, func(ctx context.Context, store session.Store) error {
 		id, err := session.Find(ctx, store, prefix)
 		if err != nil {
 			return err
@@ -134,7 +139,7 @@ func newSessionsExport(env *Env) *cobra.Command {
 			"Of a damaged session what stands before the damage is written, the loss is named, and the exit code is 1.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withSession(c, env, args[0], func(ctx context.Context, store *sqlitestore.Store, id string) error {
+			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.View(ctx, store, id, nil)
 				if errors.Is(err, session.ErrDamaged) {
 					s, err = session.Salvage(ctx, store, id)
@@ -177,7 +182,7 @@ func newSessionsImport(env *Env) *cobra.Command {
 			"what the other agent did to its context becomes marks. Recognised secrets are taken out on the way in.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withStore(c, env, true, func(ctx context.Context, store *sqlitestore.Store) error {
+			return withStore(c, env, true, func(ctx context.Context, store session.Store) error {
 				for _, file := range args {
 					done, err := importFile(ctx, env, store, file, fresh, salvage)
 					if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/session"
-	"github.com/forge-agent/forge/session/sqlitestore"
 )
 
 func newSessionsFork(env *Env) *cobra.Command {
@@ -22,7 +21,7 @@ func newSessionsFork(env *Env) *cobra.Command {
 		Long:  "Make a new session from the first messages of another, with every checkpoint whose range is among them. The other stays as it is.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withSession(c, env, args[0], func(ctx context.Context, store *sqlitestore.Store, id string) error {
+			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.View(ctx, store, id, sessionOptions(env))
 				if err != nil {
 					return err
@@ -56,7 +55,7 @@ func newSessionsTruncate(env *Env) *cobra.Command {
 			if !c.Flags().Changed("at") {
 				return usagef("say how many messages stay: --at N")
 			}
-			return withSession(c, env, args[0], func(ctx context.Context, store *sqlitestore.Store, id string) error {
+			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.Open(ctx, store, id, sessionOptions(env))
 				if err != nil {
 					return err
@@ -106,7 +105,7 @@ func newSessionsSearch(env *Env) *cobra.Command {
 		Short: "Find messages of a session by their words, or one by its id",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withSession(c, env, args[0], func(ctx context.Context, store *sqlitestore.Store, id string) error {
+			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.View(ctx, store, id, sessionOptions(env))
 				if err != nil {
 					return err
@@ -148,7 +147,7 @@ func newSessionsVerify(env *Env) *cobra.Command {
 		Short: "Derive every hash, range and anchor again and name what does not hold",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			return withStore(c, env, false, func(ctx context.Context, store *sqlitestore.Store) error {
+			return withStore(c, env, false, func(ctx context.Context, store session.Store) error {
 				ids, err := sessionIDs(ctx, store, args)
 				if err != nil {
 					return err

@@ -15,7 +15,6 @@ import (
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/session"
-	"github.com/forge-agent/forge/session/sqlitestore"
 )
 
 // sessionRow is a session as list and show print it.
@@ -57,7 +56,7 @@ func newSessionsList(env *Env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			rows := []sessionRow{}
-			err := withStore(c, env, false, func(ctx context.Context, store *sqlitestore.Store) error {
+			err := withStore(c, env, false, func(ctx context.Context, store session.Store) error {
 				for h, err := range store.List(ctx, "") {
 					row := newSessionRow(h)
 					if errors.Is(err, session.ErrDamaged) && h.ID != "" {
@@ -160,7 +159,7 @@ func newSessionsShow(env *Env) *cobra.Command {
 		Short: "Show a session: size, statuses, usage, marks, and every checkpoint",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withSession(c, env, args[0], func(ctx context.Context, store *sqlitestore.Store, id string) error {
+			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				d, err := detailOf(ctx, store, id)
 				if err != nil {
 					return err

@@ -66,11 +66,11 @@ func (m *machine) step() {
 		if id, _, err = m.s.Fork(ctx, "", n); err == nil {
 			m.s.Close()
 			m.model = *first(&m.model, n)
-			m.s, err = session.Open(ctx, m.open(), id, clock())
+			err = m.reopen(id)
 		}
 	case 8:
 		m.s.Close()
-		m.s, err = session.Open(ctx, m.open(), m.s.ID(), clock())
+		err = m.reopen(m.s.ID())
 	case 9:
 		err = m.copy()
 	}
@@ -148,8 +148,17 @@ func (m *machine) copy() error {
 		return fmt.Errorf("losses %v", done.Losses)
 	}
 	m.s.Close()
-	m.s, err = session.Open(m.t.Context(), m.open(), done.ID, clock())
-	return err
+	return m.reopen(done.ID)
+}
+
+// reopen goes on with another session, or the same one again.
+func (m *machine) reopen(id string) error {
+	s, err := session.Open(m.t.Context(), m.open(), id, clock())
+	if err != nil {
+		return err
+	}
+	m.s = s
+	return nil
 }
 
 func (m *machine) check() {
