@@ -1,0 +1,181 @@
+package projection
+
+import (
+	"github.com/forge-agent/forge/message"
+)
+
+// A Need is what the budget asks for.
+type Need struct {
+	// Tokens is how much the request must lose.
+	Tokens int
+	// KeepNewest lowers the number of observations that stay, for the last
+	// resort; zero for the scheduler's own. One always stays, and so does
+	// every result that the model has not answered yet.
+	KeepNewest int
+}
+
+// class says how much is lost with an observation. The budget takes the lower
+// classes first.
+type class int
+
+const (
+	// stale: read again since, the same as a later one, or a file that was
+	// changed since.
+	stale class = iota
+	// passing: the output of a command that succeeded.
+	passing
+	// plain: anything else.
+	plain
+	// standing: an error that still stands.
+	standing
+
+	classCount
+)
+
+// refetchShare is how likely an observation of a class is taken to be fetched
+// again once it is cleared. They are judgements; only their order matters
+// much.
+func (c class) refetchShare() float64 {
+	return [classCount]float64{0, 0.02, 0.1, 0.5}[c]
+}
+
+func (e *entry) class() class {
+	switch {
+	case e.unresolved():
+		return standing
+	case e.superseded:
+		return stale
+	case e.Effect == EffectRun && e.Outcome == message.OutcomeSuccess:
+		return passing
+	}
+	return plain
+}
+
+// batchShare: a conversation at its budget grows on, so a relief takes a tenth
+// of the request where it can. Clearing a little with every request would break
+// the cache each time.
+const batchShare = 10
+
+// Relieve says what to clear so that the request loses the tokens needed, with
+// the least loss: what this request costs more, and what the model may have to
+// fetch again. It takes a class as a whole, from some place on, since after
+// the first changed byte the rest costs nothing more. When all that can be
+// cleared is not enough it names all of that, and the reason is
+// ReasonNotEnough.
+//
+// It is the first step of the order of relief; Decide need not come before it.
+// It costs the number of observations that are not cleared.
+func (s *Scheduler) Relieve(q Query, n Need) Decision {
+	s.begin(q)
+	d := s.decision()
+	if n.Tokens <= 0 {
+		d.Reason = ReasonSufficient
+		return d
+	}
+	if s.next.free != "" && n.KeepNewest == 0 {
+		if free := s.everything(d); free.SavedTokens() >= n.Tokens {
+			return free
+		}
+	}
+	candidates := s.candidates(n)
+	r, reached := s.cheapest(d, candidates, max(n.Tokens, d.TokensBefore/batchShare))
+	if !reached {
+		r, _ = s.cheapest(d, candidates, n.Tokens)
+	}
+	for _, c := range candidates[r.from:] {
+		if c.class <= r.class {
+			d.Clear = append(d.Clear, s.observations[c.index].Ref)
+		}
+	}
+	d.Reason = ReasonBudget
+	switch {
+	case len(d.Clear) == 0:
+		d.Reason = ReasonNothing
+		return d
+	case r.savedTokens < n.Tokens:
+		d.Reason = ReasonNotEnough
+	}
+	return s.priced(d, r.savedTokens, s.next.frontTokens+candidates[r.from].prefixTokens)
+}
+
+// candidate is an observation that the budget may take.
+type candidate struct {
+	index        int
+	class        class
+	prefixTokens int
+	savedTokens  int
+}
+
+// candidates returns what may be cleared, in order.
+func (s *Scheduler) candidates(n Need) []candidate {
+	keep := s.keep
+	if n.KeepNewest > 0 {
+		keep = min(keep, n.KeepNewest)
+	}
+	var out []candidate
+	cleared := 0
+	for i := range min(len(s.observations)-keep, s.cache.observations) {
+		e := &s.observations[i]
+		s.visited++
+		if e.cleared {
+			cleared += e.clearedTokens
+			continue
+		}
+		if saved := e.savedTokens(); saved >= minSavedTokens {
+			out = append(out, candidate{index: i, class: e.class(), prefixTokens: e.at - cleared, savedTokens: saved})
+		}
+	}
+	return out
+}
+
+// relief is a clearing of every candidate up to a class, from one on.
+type relief struct {
+	from        int
+	class       class
+	savedTokens int
+	lossUSD     float64
+}
+
+// cheapest finds the relief that reaches the need with the least loss, or the
+// one that saves most when none does, and whether it reaches it.
+func (s *Scheduler) cheapest(d Decision, cs []candidate, need int) (best relief, found bool) {
+	var most relief
+	for k := range classCount {
+		saved, refetch := 0, 0.0
+		for i := len(cs) - 1; i >= 0; i-- {
+			c := cs[i]
+			if c.class > k {
+				continue
+			}
+			saved += c.savedTokens
+			refetch += times(c.class.refetchShare(), float64(c.savedTokens))
+			if saved > most.savedTokens {
+				most = relief{from: i, class: k, savedTokens: saved}
+			}
+			if saved < need {
+				continue
+			}
+			loss := s.loss(d, saved, refetch, c.prefixTokens)
+			if !found || loss < best.lossUSD {
+				best, found = relief{from: i, class: k, savedTokens: saved, lossUSD: loss}, true
+			}
+		}
+	}
+	if !found {
+		return most, false
+	}
+	return best, true
+}
+
+// loss is what a relief costs in this request and in what may have to be
+// fetched again. Where prices are unknown, prices of an ordinary shape stand
+// in: only the order of the losses matters.
+func (s *Scheduler) loss(d Decision, saved int, refetchTokens float64, prefixTokens int) float64 {
+	prefix := s.next.frontTokens + prefixTokens
+	if d.PricesKnown {
+		write := ratesAt(s.prices, d.TokensBefore).write
+		return s.cut(saved, prefix, d).extraUSD + times(refetchTokens, write)
+	}
+	r := rates{read: 0.1e-6, write: 1.25e-6}
+	return r.cost(d.TokensBefore-saved, min(s.next.cachedTokens, prefix)) + times(refetchTokens, r.write)
+}
