@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -108,9 +109,9 @@ func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSO
 		o.Trace = list
 	}
 	if traceDir != "" {
-		w, closeTrace, err := createTrace(traceDir, file, index, o.Clock.Now)
-		if err != nil {
-			return err
+		w, closeTrace, failed := createTrace(traceDir, file, index, o.Clock.Now)
+		if failed != nil {
+			return failed
 		}
 		defer func() { err = errors.Join(err, closeTrace()) }()
 		o.Trace = sinks{w, o.Trace}
@@ -136,7 +137,25 @@ func replayFile(c *cobra.Command, env *Env, file string, o replay.Options, asJSO
 	if err := run.WriteText(env.Stdout, style(env), inspect.TextOptions{}); err != nil {
 		return err
 	}
+	if err := writeRelief(env.Stdout, report); err != nil {
+		return err
+	}
 	return writeLosses(env.Stdout, report.Losses)
+}
+
+// writeRelief sums up what the mode compact did, and what it is worth.
+func writeRelief(w io.Writer, r *replay.Report) error {
+	c := r.CompactReport
+	if c == nil {
+		return nil
+	}
+	cost := "no price is known for this model"
+	if r.CostUSD != nil && c.CostAppendOnlyUSD != nil {
+		cost = fmt.Sprintf("$%.4f at list prices; $%.4f with the whole transcript in every request", *r.CostUSD, *c.CostAppendOnlyUSD)
+	}
+	_, err := fmt.Fprintf(w, "\nWhat the mode compact did\n\n  relief  %s tokens, by checkpoints: %d, and by clearing tool results: %d\n  stops   %d requests that nothing could make fit\n  cost    %s\n",
+		inspect.Tokens(c.ReclaimedTokens), c.Compactions, c.Projections, c.LimitStops, cost)
+	return err
 }
 
 // sinks hands each event to several sinks; nil ones are left out.

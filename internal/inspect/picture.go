@@ -202,8 +202,11 @@ func numberRow(r *Run, slots []slot, barWidth, gap int) string {
 	free := 0
 	put := func(i int) {
 		label := []rune(fmt.Sprint(r.Requests[slots[i].peak].Number()))
-		if len(slots) == len(r.Requests) {
-			label = []rune(fmt.Sprint(r.Requests[i].Number()))
+		switch {
+		case i == 0:
+			label = []rune(fmt.Sprint(r.Requests[0].Number()))
+		case i == len(slots)-1:
+			label = []rune(fmt.Sprint(r.Requests[r.Last()].Number()))
 		}
 		at := i * step
 		if i == len(slots)-1 && i > 0 {
