@@ -14,6 +14,7 @@ type unit struct {
 	statement
 	system bool // from a system message inside the transcript
 	quoted bool
+	behind bool   // what stands before it in its sentence was leave, and is held back
 	key    uint64 // of the folded text: the same key, the same statement
 	shape  uint64 // of the text without names and numbers
 }
@@ -88,7 +89,7 @@ func adjacent(text string, a, b span) bool {
 // follows a statement, or both stand in a short message. last is the place of
 // a, s that of b.
 func join(a, b unit, text string, last, s sentence, proseBytes int) (unit, bool) {
-	if a.small || b.small || a.kind == KindAuthority || b.kind == KindAuthority || s.end-last.start > boundBytes {
+	if a.small || b.small || a.behind || b.behind || a.kind == KindAuthority || b.kind == KindAuthority || s.end-last.start > boundBytes {
 		return a, false
 	}
 	if a.poses && last.block == s.block && b.score > 0 {
@@ -139,7 +140,18 @@ func rankInMessage(units []unit, proseBytes int) {
 // unit classifies one piece of text.
 func (r *reader) unit(index int, raw string) unit {
 	u := unit{message: int32(index), text: raw, statement: r.classify(raw), key: hashWords(r.folded), shape: shapeOf(r.folded)}
-	if u.kind == KindAuthority || u.small {
+	// Leave with a condition to it ("yes, but only the tests") states the
+	// condition; the leave itself is held back.
+	if u.kind == KindAuthority {
+		if rest, ok := cutLeave(raw); ok {
+			if rest := r.unit(index, rest); rest.kind != KindAuthority && !rest.small {
+				rest.behind = true
+				return rest
+			}
+		}
+		return u
+	}
+	if u.small {
 		return u
 	}
 	// A sentence states what its strongest clause states.
@@ -155,6 +167,24 @@ func (r *reader) unit(index int, raw string) unit {
 		}
 		rest = after
 	}
+}
+
+// leaveBytes is how long the leave before a condition may be: "yes, go ahead".
+const leaveBytes = 40
+
+// cutLeave returns what follows a short leave and a contrast.
+func cutLeave(s string) (rest string, ok bool) {
+	start, cut := -1, -1
+	for _, mark := range []string{", but ", ". But ", "; but ", " - but ", " — but ", ", however ", ", except ", ", aber ", ", mais ", ", pero ", ", mas ", ", ma ", ", però ",
+		", maar ", ", ale ", ", но ", "，但", "，不过", "、ただし", "が、", "지만 ", "지만, "} {
+		if i := strings.Index(s, mark); i > 0 && i <= leaveBytes && (cut < 0 || i < start) {
+			start, cut = i, i+len(mark)
+		}
+	}
+	if cut < 0 {
+		return "", false
+	}
+	return s[cut:], true
 }
 
 // cutClause splits a sentence behind its first clause.
