@@ -187,6 +187,12 @@ func (v *View) EntryTokens(i int) int {
 	return v.entries[i].tokens()
 }
 
+// BlockTokens returns what one block weighs in the window, without framing.
+func (v *View) BlockTokens(ref transcript.Ref) int {
+	v.visited++
+	return v.entries[ref.Message].lines[ref.Block].Tokens
+}
+
 // Hidden reports whether message i is out of the window.
 func (v *View) Hidden(i int) bool { return v.entries[i].hidden }
 

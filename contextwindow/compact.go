@@ -11,6 +11,7 @@ import (
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -44,6 +45,11 @@ type Compaction struct {
 	// Chain holds the checkpoints of the session so far; nil for none. The
 	// manager appends to it.
 	Chain *checkpoint.Chain
+	// Prices and Cache are those of the model, from the catalog: old tool
+	// output is cleared of its own accord only where that pays. Unknown
+	// prices leave it to the budget.
+	Prices catalog.Prices
+	Cache  catalog.CacheRules
 	// Now gives the time that a checkpoint records; nil records none.
 	Now func() time.Time
 }
@@ -147,6 +153,7 @@ func (m *Manager) install(in Input, f *Fit, c *checkpoint.Checkpoint, cut Cut, r
 	if err := m.show(in.Transcript, c, cut.Through, users, keptRequest(in, cut)); err != nil {
 		return err
 	}
+	m.compactedTo(cut.Through)
 	m.claims = claims{}
 	m.newContext = false
 	f.Compactions = append(f.Compactions, CompactionReport{Checkpoint: c, Reused: reused, Shape: cut.Shape,

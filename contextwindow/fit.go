@@ -31,6 +31,16 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 	if f.Model == "" {
 		f.Model = m.capabilities.Model
 	}
+	if m.mode == Compact {
+		broken := m.step > 1 && (m.view.Generation() != generation || f.Model != m.lastModel)
+		if err := m.beginClearing(in, broken); err != nil {
+			return nil, err
+		}
+		if err := m.clearForPrice(in, f); err != nil {
+			return nil, err
+		}
+	}
+	m.lastModel = f.Model
 	m.measure(in, f)
 	if m.mode == Compact {
 		if err := m.relieve(ctx, in, f); err != nil {
@@ -52,6 +62,7 @@ func (m *Manager) conclude(f *Fit, generation int) (*Fit, error) {
 	f.Restructured = f.Attempt > 1 || m.step > 1 && f.sample.Generation != m.sampleGeneration(generation)
 	f.Visited += m.view.Visited()
 	m.sent = f
+	m.answered = f.Action != Stop
 	if f.Action != Stop {
 		return f, nil
 	}

@@ -12,6 +12,7 @@ package contextwindow
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
@@ -19,6 +20,7 @@ import (
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/projection"
 	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/transcript"
 )
@@ -105,21 +107,24 @@ type Manager struct {
 	step         int
 	sent         *Fit // the last fit, until its usage came in
 
-	compaction     Compaction
-	index          compaction.Index
-	through        int                       // messages summarized in the view
-	active         *checkpoint.Checkpoint    // what stands for them, nil for none
-	users          []activeview.RetainedUser // user messages of the range that stay
-	kept           []int                     // the request that was current when the checkpoint was made
-	projectedOrder []transcript.Ref
-	projected      map[transcript.Ref]bool // results that have a stand-in
-	compacted      map[message.Hash]bool   // ranges that were summarized
-	claims         claims
-	windows        int  // checkpoints installed
-	newContext     bool // the model asked for one
-	recovered      bool // a request was recovered, with recoveredAt messages before it
-	recoveredAt    int
-	settings       budget.Settings
+	compaction  Compaction
+	index       compaction.Index
+	through     int                       // messages summarized in the view
+	active      *checkpoint.Checkpoint    // what stands for them, nil for none
+	users       []activeview.RetainedUser // user messages of the range that stay
+	kept        []int                     // the request that was current when the checkpoint was made
+	scheduler   *projection.Scheduler
+	clearings   []Clearing // what the scheduler saw, for a restart
+	observed    int        // messages that the scheduler has
+	answered    bool       // the last request went out
+	lastModel   string
+	compacted   map[message.Hash]bool // ranges that were summarized
+	claims      claims
+	windows     int  // checkpoints installed
+	newContext  bool // the model asked for one
+	recovered   bool // a request was recovered, with recoveredAt messages before it
+	recoveredAt int
+	settings    budget.Settings
 }
 
 // New returns a manager for a model with these capabilities. counter counts
@@ -150,9 +155,13 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{
+	scheduler, err := projection.New(projection.Options{Prices: o.Compaction.Prices, Cache: o.Compaction.Cache})
+	if err != nil {
+		return nil, fmt.Errorf("make scheduler of projections: %w", err)
+	}
+	return &Manager{scheduler: scheduler,
 		capabilities: c, budget: b.WithMaxInput(c.MaxInputTokens), mode: o.Mode, counter: counter, view: activeview.New(counter),
-		calibrations: o.Calibrations, settings: o.Budget, compaction: o.Compaction, compacted: map[message.Hash]bool{}, projected: map[transcript.Ref]bool{},
+		calibrations: o.Calibrations, settings: o.Budget, compaction: o.Compaction, compacted: map[message.Hash]bool{},
 	}, nil
 }
 
@@ -177,6 +186,9 @@ type Input struct {
 	// Model is the model that will answer, for sessions that switch; empty
 	// means the one in the capabilities. Calibration is kept for each.
 	Model string
+	// Idle is the time since the last request, for judging whether the
+	// provider's cache still holds it; zero when unknown.
+	Idle time.Duration
 	// Complete says that instructions, tools and transcript are everything
 	// the provider will see. A live run is complete; most session files are
 	// not.
@@ -228,6 +240,9 @@ type Fit struct {
 	Relief      []Relief
 	Compactions []CompactionReport
 	Projections []ProjectionReport
+	// Clearings are the decisions behind the projections, with tokens and
+	// money.
+	Clearings []projection.Decision
 	// Reminder goes to the model with this request only; empty for none.
 	// ReminderTier says how urgent it is.
 	Reminder     string

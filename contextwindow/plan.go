@@ -198,6 +198,7 @@ func (m *Manager) Apply(in Input, p *Plan) error {
 	if err := m.show(in.Transcript, p.Checkpoint, p.Cut.Through, p.Users, p.Kept); err != nil {
 		return err
 	}
+	m.compactedTo(p.Cut.Through)
 	m.claims, m.newContext = claims{}, false
 	m.compacted[p.Checkpoint.SourceHash] = true
 	return nil

@@ -2,7 +2,6 @@ package contextwindow
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/message"
@@ -19,82 +18,173 @@ type ProjectionReport struct {
 	TokensAfter  int `json:"tokensAfter"`
 }
 
-// keepResults is how many of the newest tool results are never cleared.
-const keepResults = 5
+// A Clearing is what the scheduler of projections saw of one request. The list
+// of all of them brings a new scheduler to the same state after a restart.
+type Clearing struct {
+	// Messages is the length of the transcript.
+	Messages int `json:"messages"`
+	// Query is what was asked.
+	Query projection.Query `json:"query"`
+	// Cleared are the results that got stand-ins, each decision a list.
+	Cleared [][]transcript.Ref `json:"cleared,omitempty"`
+	// Broken: the cache was known to be broken.
+	Broken bool `json:"broken,omitempty"`
+	// From and Tokens describe a compaction after the decisions; From is -1
+	// without one.
+	From   int `json:"from"`
+	Tokens int `json:"tokens,omitempty"`
+	// Sent: the request went out.
+	Sent bool `json:"sent,omitempty"`
+}
 
-// clear replaces old tool output by stand-ins until the request fits, the
-// oldest first (F-SEL-11).
-func (m *Manager) clear(in Input, f *Fit) error {
-	excess := f.Estimate.Tokens - f.Budget.AvailableTokens
-	freed := 0
-	for _, ref := range m.clearable(in) {
-		if freed*f.Estimate.Tokens/max(f.CountedTokens, 1) >= excess {
-			break
+// observe gives the scheduler what is new in the conversation.
+func (m *Manager) observe(t *transcript.Transcript, end int) error {
+	for ; m.observed < end; m.observed++ {
+		i := m.observed
+		if m.view.Hidden(i) {
+			continue
 		}
-		before := m.view.EntryTokens(ref.Message)
-		if err := m.project(in.Transcript, ref); err != nil {
-			return err
+		rest := m.view.EntryTokens(i)
+		if msg := t.At(i); msg.Role == message.RoleTool {
+			for b := range msg.Blocks {
+				ref := transcript.Ref{Message: i, Block: b}
+				tokens := m.view.BlockTokens(ref)
+				o, err := projection.Observe(t, ref, tokens, m.counter.Text, projection.Targets{})
+				if err != nil {
+					return fmt.Errorf("observe tool result: %w", err)
+				}
+				if err := m.scheduler.Admit(o); err != nil {
+					return fmt.Errorf("observe tool result: %w", err)
+				}
+				rest -= tokens
+			}
 		}
-		after := m.view.EntryTokens(ref.Message)
-		if after < before {
-			freed += before - after
-			f.Projections = append(f.Projections, ProjectionReport{Result: ref, TokensBefore: before, TokensAfter: after})
-		}
+		m.scheduler.Extend(rest)
 	}
-	if len(f.Projections) > 0 {
+	return nil
+}
+
+// beginClearing opens the scheduler's record of a request, after the one
+// before it was answered.
+func (m *Manager) beginClearing(in Input, broken bool) error {
+	if n := len(m.clearings); n > 0 && m.answered {
+		m.clearings[n-1].Sent = true
+		m.scheduler.Sent()
+	}
+	m.answered = false
+	if err := m.observe(in.Transcript, in.Transcript.Len()); err != nil {
+		return err
+	}
+	if broken {
+		m.scheduler.CacheBroken()
+	}
+	front := max(0, m.view.Breakdown().Total()-m.scheduler.ConversationTokens())
+	m.clearings = append(m.clearings, Clearing{Messages: in.Transcript.Len(), From: -1, Broken: broken,
+		Query: projection.Query{FrontTokens: front, Idle: in.Idle}})
+	return nil
+}
+
+// clearForPrice clears old tool output where that pays (F-RUN-04, F-RUN-06,
+// DESIGN: money).
+func (m *Manager) clearForPrice(in Input, f *Fit) error {
+	d := m.scheduler.Decide(m.clearings[len(m.clearings)-1].Query)
+	return m.apply(in, f, d)
+}
+
+// clearForBudget is the first step of relief (F-SEL-11).
+func (m *Manager) clearForBudget(in Input, f *Fit) error {
+	excess := f.Estimate.Tokens - f.Budget.AvailableTokens
+	need := excess*f.CountedTokens/max(f.Estimate.Tokens, 1) + 1
+	d := m.scheduler.Relieve(m.clearings[len(m.clearings)-1].Query, projection.Need{Tokens: need})
+	if err := m.apply(in, f, d); err != nil {
+		return err
+	}
+	if len(d.Clear) > 0 {
 		m.recount(in, f, ReliefProjection)
 	}
 	return nil
 }
 
-// project puts the stand-in of a result into the view, unless that would not
-// be smaller.
-func (m *Manager) project(t *transcript.Transcript, ref transcript.Ref) error {
-	r, ok := t.At(ref.Message).Blocks[ref.Block].(message.ToolResult)
-	if !ok {
-		return fmt.Errorf("%w: block %d of message %d is no tool result", ErrInvalid, ref.Block, ref.Message)
-	}
-	text, ok := projection.StandIn(projection.Source{Tool: toolName(t, ref), Result: r, Reference: projection.Reference(ref)}, projection.Targets{})
-	if !ok || m.counter.Text(text) >= m.counter.Message(message.Message{Blocks: []message.Block{r}}).BlockTokens[0] {
+// apply puts the stand-ins of a decision into the view.
+func (m *Manager) apply(in Input, f *Fit, d projection.Decision) error {
+	if len(d.Clear) == 0 {
 		return nil
 	}
-	m.projected[ref] = true
-	m.projectedOrder = append(m.projectedOrder, ref)
-	return m.view.Project(ref, text, activeview.ReasonCleared)
+	for _, ref := range d.Clear {
+		before := m.view.BlockTokens(ref)
+		if err := m.project(in.Transcript, ref, string(d.Reason)); err != nil {
+			return err
+		}
+		f.Projections = append(f.Projections, ProjectionReport{Result: ref, TokensBefore: before, TokensAfter: m.view.BlockTokens(ref)})
+	}
+	if err := m.scheduler.Apply(d.Clear); err != nil {
+		return fmt.Errorf("clear old tool output: %w", err)
+	}
+	last := &m.clearings[len(m.clearings)-1]
+	last.Cleared = append(last.Cleared, d.Clear)
+	f.Clearings = append(f.Clearings, d)
+	return nil
 }
 
-// clearable lists the tool results that may be cleared, oldest first: they are
-// in the window, a later model response exists, and they are not among the
-// newest.
-func (m *Manager) clearable(in Input) []transcript.Ref {
-	var out []transcript.Ref
-	answered := false
-	kept := 0
-	for i := in.Transcript.Len() - 1; i >= 0; i-- {
-		msg := in.Transcript.At(i)
-		if msg.Role == message.RoleAssistant {
-			answered = true
+// project puts the stand-in of a result into the view.
+func (m *Manager) project(t *transcript.Transcript, ref transcript.Ref, reason string) error {
+	source, _, err := projection.SourceAt(t, ref)
+	if err != nil {
+		return fmt.Errorf("clear old tool output: %w", err)
+	}
+	text, ok := projection.StandIn(source, projection.Targets{})
+	if !ok {
+		return nil
+	}
+	return m.view.Project(ref, text, reason)
+}
+
+// compactedTo tells the scheduler that a checkpoint took the place of the
+// beginning.
+func (m *Manager) compactedTo(through int) {
+	tokens := 0
+	for i := through; i < m.observed; i++ {
+		tokens += m.view.EntryTokens(i)
+	}
+	m.observed = max(m.observed, through)
+	m.scheduler.Compacted(through, tokens)
+	if n := len(m.clearings); n > 0 {
+		m.clearings[n-1].From, m.clearings[n-1].Tokens = through, tokens
+	}
+}
+
+// replayClearings brings a new scheduler to a recorded state. The view has all
+// messages and nothing is cleared or hidden yet.
+func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error {
+	for _, c := range cs {
+		if c.Messages > t.Len() {
+			return fmt.Errorf("%w: the state is of a longer transcript", ErrInvalid)
 		}
-		if msg.Role != message.RoleTool || m.view.Hidden(i) {
-			continue
+		if err := m.observe(t, c.Messages); err != nil {
+			return err
 		}
-		for b := len(msg.Blocks) - 1; b >= 0; b-- {
-			kept++
-			ref := transcript.Ref{Message: i, Block: b}
-			if kept > keepResults && answered && !m.projected[ref] {
-				out = append(out, ref)
+		if c.Broken {
+			m.scheduler.CacheBroken()
+		}
+		m.scheduler.Decide(c.Query)
+		for _, refs := range c.Cleared {
+			for _, ref := range refs {
+				if err := m.project(t, ref, activeview.ReasonCleared); err != nil {
+					return err
+				}
+			}
+			if err := m.scheduler.Apply(refs); err != nil {
+				return fmt.Errorf("clear old tool output: %w", err)
 			}
 		}
+		if c.From >= 0 {
+			m.observed = max(m.observed, c.From)
+			m.scheduler.Compacted(c.From, c.Tokens)
+		}
+		if c.Sent {
+			m.scheduler.Sent()
+		}
 	}
-	slices.Reverse(out)
-	return out
-}
-
-func toolName(t *transcript.Transcript, result transcript.Ref) string {
-	call, ok := t.Call(result)
-	if !ok {
-		return ""
-	}
-	c, _ := t.At(call.Message).Blocks[call.Block].(message.ToolCall)
-	return c.Name
+	m.clearings = append(m.clearings, cs...)
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -86,9 +87,12 @@ func play(t *rapid.T, m *contextwindow.Manager, steps [][]message.Message, check
 	}
 }
 
-func compactManager(t *rapid.T, windowTokens int, chain *checkpoint.Chain) *contextwindow.Manager {
+// compactManager has the prices of the model named; an unknown name leaves old
+// output to the budget.
+func compactManager(t *rapid.T, windowTokens int, prices string, chain *checkpoint.Chain) *contextwindow.Manager {
+	priced, _ := catalog.Default().Lookup(prices)
 	m, err := contextwindow.New(model.Capabilities{Model: "test", WindowTokens: windowTokens}, counter(), &contextwindow.Options{Mode: contextwindow.Compact,
-		Compaction: contextwindow.Compaction{RecentTailTokens: 300, SummaryTargetTokens: 150, Chain: chain}})
+		Compaction: contextwindow.Compaction{RecentTailTokens: 300, SummaryTargetTokens: 150, Chain: chain, Prices: priced.Prices, Cache: priced.Cache}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +172,9 @@ func TestCompactProperties(t *testing.T) {
 		steps := drawSession(t)
 		window := rapid.IntRange(1100, 6000).Draw(t, "window")
 		restart := rapid.IntRange(0, len(steps)-1).Draw(t, "restart")
+		prices := rapid.SampledFrom([]string{"", "claude-sonnet-4-5", "gpt-5", "deepseek-chat"}).Draw(t, "prices")
 		chain := &checkpoint.Chain{}
-		m := compactManager(t, window, chain)
+		m := compactManager(t, window, prices, chain)
 		ledger := map[string]activeview.Line{}
 		var bytes [][]byte
 		play(t, m, steps, func(i int, f *contextwindow.Fit, in contextwindow.Input) {
@@ -197,21 +202,21 @@ func TestCompactProperties(t *testing.T) {
 		if findings := chain.Verify(whole(t, steps)); len(findings) > 0 {
 			t.Fatalf("the chain does not verify: %v", findings)
 		}
-		again(t, steps, window, restart, bytes)
+		again(t, steps, window, restart, prices, bytes)
 	})
 }
 
 // again plays the session once more, with a restart before one of its
 // requests, and compares every request.
-func again(t *rapid.T, steps [][]message.Message, window, restart int, want [][]byte) {
+func again(t *rapid.T, steps [][]message.Message, window, restart int, prices string, want [][]byte) {
 	chain := &checkpoint.Chain{}
-	m := compactManager(t, window, chain)
+	m := compactManager(t, window, prices, chain)
 	var tr transcript.Transcript
 	in := contextwindow.Input{Transcript: &tr, Complete: true}
 	for i, step := range steps {
 		if i == restart && i > 0 {
 			state := m.State()
-			m = compactManager(t, window, chain)
+			m = compactManager(t, window, prices, chain)
 			if err := m.Restore(in, state); err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func (m *Manager) relieve(ctx context.Context, in Input, f *Fit) error {
 		return nil
 	}
 	if f.Verdict != budget.Fits {
-		if err := m.clear(in, f); err != nil || f.Verdict == budget.Fits && !requested {
+		if err := m.clearForBudget(in, f); err != nil || f.Verdict == budget.Fits && !requested {
 			return err
 		}
 		done, err := m.reuse(in, f)

@@ -2,10 +2,10 @@ package contextwindow
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/checkpoint"
-	"github.com/forge-agent/forge/transcript"
 )
 
 // A State is what a manager decided about a conversation, for keeping with
@@ -23,8 +23,12 @@ type State struct {
 	// Kept are the messages of the range that stay as they are: the request
 	// that was current then.
 	Kept []int `json:"kept,omitempty"`
-	// Projected are the tool results that have a stand-in, in order.
-	Projected []transcript.Ref `json:"projected,omitempty"`
+	// Clearings is what the scheduler of projections saw, request by request.
+	Clearings []Clearing `json:"clearings,omitempty"`
+	// Answered: the last request went out.
+	Answered bool `json:"answered,omitempty"`
+	// Model is what answered the last request.
+	Model string `json:"model,omitempty"`
 	// Window counts the checkpoints installed.
 	Window int `json:"window,omitempty"`
 	// FirstReminder and SecondReminder were given in this window (fault B34).
@@ -38,7 +42,7 @@ func (m *Manager) State() State {
 	if m.active != nil {
 		s.Checkpoint = m.active.ID
 	}
-	s.Projected = append(s.Projected, m.projectedOrder...)
+	s.Clearings, s.Answered, s.Model = slices.Clone(m.clearings), m.answered, m.lastModel
 	return s
 }
 
@@ -57,11 +61,10 @@ func (m *Manager) Restore(in Input, s State) error {
 		return err
 	}
 	m.windows, m.claims = s.Window, claims{First: s.FirstReminder, Second: s.SecondReminder}
-	for _, ref := range s.Projected {
-		if err := m.project(in.Transcript, ref); err != nil {
-			return fmt.Errorf("restore: %w", err)
-		}
+	if err := m.replayClearings(in.Transcript, s.Clearings); err != nil {
+		return fmt.Errorf("restore: %w", err)
 	}
+	m.answered, m.lastModel = s.Answered, s.Model
 	if s.Checkpoint == "" {
 		return nil
 	}

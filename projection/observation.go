@@ -3,7 +3,9 @@ package projection
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/transcript"
@@ -104,15 +106,13 @@ func effectOf(c message.ToolCall) (Effect, string) {
 			path = s
 		}
 	}
-	name := strings.ToLower(c.Name)
-	if command, ok := args.Command.(string); ok && strings.Contains(name, "edit") && command == "view" {
+	words := nameWords(c.Name)
+	if command, ok := args.Command.(string); ok && command == "view" && slices.Contains(words, "editor") {
 		return EffectRead, path
 	}
 	for _, e := range effectWords() {
-		for _, w := range e.words {
-			if strings.Contains(name, w) {
-				return e.effect, path
-			}
+		if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(e.words, w) }) {
+			return e.effect, path
 		}
 	}
 	return EffectUnknown, path
@@ -123,12 +123,39 @@ type effectWord struct {
 	words  []string
 }
 
+// effectWords lists, in the order in which they are looked for, the words that
+// tools are named with.
 func effectWords() []effectWord {
 	return []effectWord{
-		{EffectWrite, []string{"write", "edit", "patch", "replace", "create", "delete", "insert", "update_file"}},
-		{EffectRead, []string{"read", "view", "cat", "open", "grep", "glob", "search", "find", "list", "ls", "fetch"}},
-		{EffectRun, []string{"bash", "shell", "exec", "run", "command", "terminal", "powershell", "test"}},
+		{EffectWrite, []string{"write", "edit", "editor", "multiedit", "patch", "applypatch", "replace", "create", "delete", "insert", "update"}},
+		{EffectRead, []string{"read", "readfile", "view", "cat", "open", "grep", "rg", "glob", "search", "find", "list", "ls", "fetch", "webfetch"}},
+		{EffectRun, []string{"bash", "sh", "shell", "exec", "execute", "run", "command", "terminal", "powershell"}},
 	}
+}
+
+// nameWords splits a name like "read_file" or "readFile" into its words, in
+// lower case.
+func nameWords(name string) []string {
+	var out []string
+	word := []rune{}
+	flush := func() {
+		if len(word) > 0 {
+			out = append(out, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r):
+			flush()
+			continue
+		case unicode.IsUpper(r) && len(word) > 0 && unicode.IsLower(word[len(word)-1]):
+			flush()
+		}
+		word = append(word, r)
+	}
+	flush()
+	return out
 }
 
 // savedTokens is what clearing takes off the view.

@@ -63,6 +63,7 @@ type compactor struct {
 type simulation struct {
 	usd     float64
 	unknown bool
+	model   string // of the last request
 }
 
 func newCompactor(setup Setup, o Options, calibrations map[string]*tokencount.Calibration) (*compactor, error) {
@@ -107,9 +108,14 @@ func (s *simulation) add(p *player, st step, f *contextwindow.Fit) {
 		s.unknown = s.unknown || !ok
 		return
 	}
-	u := message.Usage{InputTokens: f.Estimate.Tokens, CachedInputTokens: f.Estimate.Tokens - f.FreshTokens, OutputTokens: p.replyTokens(st)}
+	fresh := f.FreshTokens
+	if ttl, known := m.Cache.TTL.Get(); s.model != f.Model || known && p.idle > ttl {
+		fresh = f.Estimate.Tokens // another model's cache, or an expired one
+	}
+	s.model = f.Model
+	u := message.Usage{InputTokens: f.Estimate.Tokens, CachedInputTokens: f.Estimate.Tokens - fresh, OutputTokens: p.replyTokens(st)}
 	if m.Prices.RatesFor(u.InputTokens).CacheWriteUSDPerMillion.Known {
-		u.CacheWriteInputTokens = f.FreshTokens
+		u.CacheWriteInputTokens = fresh
 	}
 	usd, ok := m.Cost(u, nil)
 	s.usd += usd

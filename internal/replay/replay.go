@@ -151,7 +151,8 @@ func Run(ctx context.Context, file string, s *sessionfile.Session, o Options) (*
 		return nil, err
 	}
 	calibrations := map[string]*tokencount.Calibration{}
-	manager, err := contextwindow.New(setup.Capabilities, setup.Counter, &contextwindow.Options{Mode: o.Mode, Budget: o.Budget, Calibrations: calibrations})
+	manager, err := contextwindow.New(setup.Capabilities, setup.Counter, &contextwindow.Options{Mode: o.Mode, Budget: o.Budget, Calibrations: calibrations,
+		Compaction: contextwindow.Compaction{Prices: setup.Model.Prices, Cache: setup.Model.Cache}})
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,8 @@ type player struct {
 	transcript transcript.Transcript
 	changes    []activeview.Change
 	marks      int
-	next       int // index of the request being played
+	next       int           // index of the request being played
+	idle       time.Duration // since the request before
 	report     *Report
 	compactor  *compactor // nil unless the mode is compact
 	lastUsage  map[string]lastUsage
@@ -222,6 +224,12 @@ type lastUsage struct {
 
 func (p *player) step(ctx context.Context) error {
 	r := p.session.Requests[p.next]
+	p.idle = 0
+	if p.next > 0 {
+		if last := p.session.Requests[p.next-1].Time; !last.IsZero() && r.Time.After(last) {
+			p.idle = r.Time.Sub(last)
+		}
+	}
 	if p.options.Clock != nil && !r.Time.IsZero() {
 		p.options.Clock.now = r.Time
 	}
@@ -258,7 +266,7 @@ func (p *player) fit(ctx context.Context, at int, model string) (*contextwindow.
 		return nil, contextwindow.Input{}, err
 	}
 	in := contextwindow.Input{Instructions: p.session.Instructions, Tools: p.session.Tools, Transcript: &p.transcript,
-		Changes: p.changes, Model: model, Complete: p.session.Complete}
+		Changes: p.changes, Model: model, Idle: p.idle, Complete: p.session.Complete}
 	fit, err := p.manager.Fit(ctx, in)
 	var limit *contextwindow.LimitError
 	if err != nil && !errors.As(err, &limit) {
