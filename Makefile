@@ -29,7 +29,11 @@ bench: ## benchmarks, one thread
 test-postgres: ## the session store on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
 	.ci/postgres go test ./session/pgstore
 
-soak: ## the tests with large inputs; takes long
+SOAKSEED ?= $(shell date +%s)
+
+soak: ## the tests with large inputs and counts; takes long. SOAKSEED repeats a run
+	@echo "seed $(SOAKSEED)"
+	go test ./contextwindow -run TestCompactProperties -rapid.checks=100000 -rapid.seed=$(SOAKSEED) -timeout 2h
 	FORGE_SOAK=1 go test -timeout 2h ./...
 
 requirements: ## which requirements a test names, and which are open
