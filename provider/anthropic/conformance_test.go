@@ -2,7 +2,12 @@ package anthropic_test
 
 import (
 	_ "embed"
+	"flag"
+	"os"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/modeltest"
@@ -16,13 +21,39 @@ var answers []byte
 // Every adapter passes the same suite, over its own wire format (F-CAP-01,
 // F-OVF-01, F-TST-09, F-TST-14, B4, B12, B26, weak spots 6, 8).
 func TestConformance(t *testing.T) {
-	modeltest.Run(t, modeltest.Subject{
+	modeltest.Run(t, subject())
+}
+
+func subject() modeltest.Subject {
+	return modeltest.Subject{
 		Answers: answers,
 		New: func(t *testing.T, s modeltest.Setup) model.Model {
 			return newModel(t, s, anthropic.Options{})
 		},
 		Body: func(m model.Model, r model.Request) ([]byte, error) { return m.(*anthropic.Model).Encode(r) },
-	})
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// What the provider wants back of its reasoning goes back as it came, also
+// beside a stand-in and behind a checkpoint (F-RUN-04, F-RUN-09, F-RUN-10,
+// F-TST-10, F-CLS-04).
+func TestContinuation(t *testing.T) {
+	const golden = "testdata/continuation.txtar"
+	got := txtar.Format(modeltest.Continue(t, subject()))
+	if *update {
+		if err := os.WriteFile(golden, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("-update rewrites the file; bodies differ (-want +got):\n%s", diff)
+	}
 }
 
 func newModel(t testing.TB, s modeltest.Setup, o anthropic.Options) *anthropic.Model {
