@@ -98,7 +98,7 @@ func diffArgs(diff string, args []string) (file string, pair []int, err error) {
 
 // load reads a trace, or plays a session back.
 func (f *inspectFlags) load(c *cobra.Command, env *Env, file string) (*inspect.Run, []sessionfile.Loss, error) {
-	if run, err := loadTrace(file); run != nil || err != nil {
+	if run, err := loadTrace(tracePath(env, file)); run != nil || err != nil {
 		return run, nil, err
 	}
 	o, err := f.options(c, env)

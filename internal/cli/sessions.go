@@ -18,6 +18,7 @@ import (
 	"github.com/forge-agent/forge/sessionfile"
 	"github.com/forge-agent/forge/sessionfile/forgejsonl"
 	"github.com/forge-agent/forge/sessionfile/formats"
+	"github.com/forge-agent/forge/trace"
 )
 
 func newSessions(env *Env) *cobra.Command {
@@ -105,6 +106,24 @@ func withSession(c *cobra.Command, env *Env, prefix string, f func(context.Conte
 		}
 		return f(ctx, store, id)
 	})
+}
+
+// tracePath returns the trace of the run that an argument names, where it
+// names no file.
+func tracePath(env *Env, arg string) string {
+	home := forgeHome(env)
+	if _, err := os.Stat(arg); err == nil || home == "" || filepath.Base(arg) != arg {
+		return arg
+	}
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return arg
+	}
+	defer root.Close()
+	if runs, err := trace.Runs(root, arg); err == nil && len(runs) == 1 {
+		return filepath.Join(home, trace.RunsFolder, runs[0]+trace.RunsSuffix)
+	}
+	return arg
 }
 
 // openSession reads a session file, or the stored session whose id begins
