@@ -27,7 +27,7 @@ func loadCatalog(env *Env) (*catalog.Catalog, error) {
 		home = filepath.Join(env.HomeDir, ".forge")
 	}
 	path := filepath.Join(home, "models.json")
-	data, err := os.ReadFile(path)
+	data, err := readOverrides(path)
 	if os.IsNotExist(err) || env.Getenv("FORGE_HOME") == "" && outOfReach(home) {
 		return catalog.Default(), nil
 	}
@@ -39,6 +39,19 @@ func loadCatalog(env *Env) (*catalog.Catalog, error) {
 		return nil, usagef("read model overrides %q: %w", path, err)
 	}
 	return c, nil
+}
+
+// readOverrides reads the user's models.json. Opening a pipe would wait, and
+// a device may never end.
+func readOverrides(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file", path)
+	}
+	return os.ReadFile(path)
 }
 
 // outOfReach reports whether a folder cannot be entered: the home directory
@@ -53,7 +66,8 @@ func newModels(env *Env) *cobra.Command {
 		Use:   "models",
 		Short: "Show windows, prices and cache rules, each with its source",
 		Long: "Show what Forge knows about models. Every value has a source and a date; what nobody stated is unknown. " +
-			"Put a models.json into FORGE_HOME (default ~/.forge) to add models or to overrule values.",
+			"Put a models.json into FORGE_HOME (default ~/.forge) to add models or to overrule values; it holds a list such as " +
+			`[{"id": "my-model", "windowTokens": 64000, "prices": {"inputUSDPerMillion": 1, "outputUSDPerMillion": 4}}].`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -177,6 +191,9 @@ func showModel(env *Env, id string, asJSON bool) error {
 		text, source := "unknown", ""
 		if f.Known {
 			text, source = f.Text, f.From.Source
+			if source == "" && f.From.Origin == catalog.OriginUser {
+				source = "your models.json"
+			}
 			if f.From.Date != "" {
 				source += ", " + f.From.Date
 			}
