@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/forge-agent/forge/projection"
+)
+
+// Must reach: at reads of a tenth, a twentieth and a fortieth of input and
+// writes of five quarters, the mean over sessions is at most 1.08 × the best
+// found offline and none is above 1.20 ×; and no session at any price sheet of
+// the catalog is above 1.02 × never clearing.
+func TestCorpusMustReach(t *testing.T) {
+	if os.Getenv("FORGE_CORPUS") == "" {
+		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
+	}
+	all, err := load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outs, err := measureAll(all, roundSheets(), projection.Options{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range outs {
+		if o.toBest() > 1.20 {
+			t.Errorf("%s at %s: %.3f of the best", o.series.name, o.sheet.name, o.toBest())
+		}
+	}
+	for _, p := range roundSheets() {
+		of := slices.DeleteFunc(slices.Clone(outs), func(o outcome) bool { return o.sheet.name != p.name })
+		if m := mean(of, outcome.toBest); m > 1.08 {
+			t.Errorf("%s: mean %.3f of the best", p.name, m)
+		}
+	}
+	sheets, _ := catalogSheets()
+	if outs, err = measureAll(all, sheets, projection.Options{}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range outs {
+		if o.toNever() > 1.02 {
+			t.Errorf("%s at %s: %.3f of never clearing", o.series.name, o.sheet.name, o.toNever())
+		}
+	}
+}
+
+// The report says what it measured.
+func TestReport(t *testing.T) {
+	if os.Getenv("FORGE_CORPUS") == "" {
+		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
+	}
+	files, err := corpusFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := files[slices.IndexFunc(files, func(f string) bool { return strings.HasSuffix(f, "small.jsonl") })]
+	var out strings.Builder
+	if err := run(&out, []string{file}, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 sessions, 1 of them", "## Round prices", "claude-code/small.jsonl", "## Price sheets of the catalog", "## If the sessions had stopped elsewhere", "MostOverspend 0.02"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,41 @@
+// Command projectioneval measures what clearing old tool output costs and
+// saves on recorded sessions, at the prices of the catalog and at three round
+// ones, and compares it with the best clearing found with the future known.
+// It prints the figures of docs/measured.md, "Projection".
+//
+//	FORGE_CORPUS=… go run ./internal/projectioneval [-v] [FILE]…
+//
+// It replays token counts only: sessions do not change because something was
+// cleared, so what it cannot show is whether an agent would have read things
+// again.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	verbose := flag.Bool("v", false, "print every session, not only the round prices")
+	flag.Parse()
+	if err := run(os.Stdout, flag.Args(), *verbose); err != nil {
+		fmt.Fprintln(os.Stderr, "projectioneval:", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, files []string, verbose bool) error {
+	all, err := load(files)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d sessions, %d of them with tool output to clear\n\n", len(all), len(clearable(all)))
+	for _, part := range []func(io.Writer, []*series, bool) error{reportRound, reportCatalog, reportStops} {
+		if err := part(w, all, verbose); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/forge-agent/forge/projection"
+)
+
+// minStop is the earliest request at which a session is taken to stop.
+const minStop = 5
+
+// stops says what would be if sessions stopped somewhere: no rule that
+// does not know the future can be good at every place.
+type stops struct {
+	count, above int // all, and those above 1.02 × never clearing
+	worst        float64
+	bestSum      float64
+}
+
+func (s *stops) add(ours, never, best float64) {
+	s.count++
+	s.bestSum += ours / best
+	s.worst = max(s.worst, ours/never)
+	if ours > 1.02*never {
+		s.above++
+	}
+}
+
+func (s stops) String() string {
+	return fmt.Sprintf("%6d stops: ours/best mean %.3f; ours/never max %.3f, above 1.02 in %.2f %%",
+		s.count, s.bestSum/float64(max(1, s.count)), s.worst, 100*float64(s.above)/float64(max(1, s.count)))
+}
+
+func reportStops(w io.Writer, all []*series, verbose bool) error {
+	sheets, _ := catalogSheets()
+	sheets = append(sheets, roundSheets()...)
+	fmt.Fprintln(w, "## If the sessions had stopped elsewhere, at the prices of both tables")
+	fmt.Fprintln(w, "At the end of a run: before a person spoke again. Anywhere: after any request.")
+	for _, v := range variants(clearable(all)) {
+		os, err := measureAll(v.all, sheets, v.options, false)
+		if err != nil {
+			return err
+		}
+		var ends, anywhere stops
+		final := 0
+		for _, o := range os {
+			if o.toNever() > 1.02 {
+				final++
+			}
+			for t := range o.ours {
+				if t+1 < minStop && t < o.last() {
+					continue
+				}
+				anywhere.add(o.ours[t], o.never[t], o.best[t])
+				if o.series.steps[t].ends {
+					ends.add(o.ours[t], o.never[t], o.best[t])
+				}
+			}
+		}
+		fmt.Fprintf(w, "%-44s as recorded: ours/best mean %.3f max %.3f, ours/never max %.3f, above 1.02 in %d of %d\n", v.name,
+			mean(os, outcome.toBest), most(os, outcome.toBest), most(os, outcome.toNever), final, len(os))
+		fmt.Fprintf(w, "%-44s end of a run %v\n%-44s anywhere     %v\n", "", ends, "", anywhere)
+	}
+	return nil
+}
+
+// variant is a set of sessions that nobody recorded, or another setting.
+type variant struct {
+	name    string
+	all     []*series
+	options projection.Options
+}
+
+func variants(all []*series) []variant {
+	scaled := func(share float64, front int) []*series {
+		var out []*series
+		for _, s := range all {
+			out = append(out, s.scaled(share, front))
+		}
+		return out
+	}
+	return []variant{
+		{name: "sessions as they are", all: all},
+		{name: "tool output 7 % lighter", all: scaled(0.93, 0)},
+		{name: "tool output 7 % heavier", all: scaled(1.07, 0)},
+		{name: "tool output half as heavy", all: scaled(0.5, 0)},
+		{name: "tool output twice as heavy", all: scaled(2, 0)},
+		{name: "15,000 more tokens of instructions and tools", all: scaled(1, 15_000)},
+		{name: "as they are, MostOverspend 0.02", all: all, options: projection.Options{MostOverspend: 0.02}},
+	}
+}
