@@ -32,11 +32,12 @@ const (
 	classCount
 )
 
-// refetchShare is how likely an observation of a class is taken to be fetched
-// again once it is cleared. They are judgements; only their order matters
-// much.
-func (c class) refetchShare() float64 {
-	return [classCount]float64{0, 0.02, 0.1, 0.5}[c]
+// worth is what an observation of a class is worth to the model, in what it
+// costs to read it again. These are judgements. Behind a broken cache keeping
+// anything costs 1, so what is worth less goes along, and what is worth more
+// stays unless it is needed.
+func (c class) worth() float64 {
+	return [classCount]float64{0, 0.5, 1.5, 5}[c]
 }
 
 func (e *entry) class() class {
@@ -141,21 +142,21 @@ type relief struct {
 func (s *Scheduler) cheapest(d Decision, cs []candidate, need int) (best relief, found bool) {
 	var most relief
 	for k := range classCount {
-		saved, refetch := 0, 0.0
+		saved, worth := 0, 0.0
 		for i := len(cs) - 1; i >= 0; i-- {
 			c := cs[i]
 			if c.class > k {
 				continue
 			}
 			saved += c.savedTokens
-			refetch += times(c.class.refetchShare(), float64(c.savedTokens))
+			worth += times(c.class.worth(), float64(c.savedTokens))
 			if saved > most.savedTokens {
 				most = relief{from: i, class: k, savedTokens: saved}
 			}
 			if saved < need {
 				continue
 			}
-			loss := s.loss(d, saved, refetch, c.prefixTokens)
+			loss := s.loss(d, saved, worth, c.prefixTokens)
 			if !found || loss < best.lossUSD {
 				best, found = relief{from: i, class: k, savedTokens: saved, lossUSD: loss}, true
 			}
@@ -167,15 +168,14 @@ func (s *Scheduler) cheapest(d Decision, cs []candidate, need int) (best relief,
 	return best, true
 }
 
-// loss is what a relief costs in this request and in what may have to be
-// fetched again. Where prices are unknown, prices of an ordinary shape stand
+// loss is what a relief costs in this request and in what the model loses. Where prices are unknown, prices of an ordinary shape stand
 // in: only the order of the losses matters.
-func (s *Scheduler) loss(d Decision, saved int, refetchTokens float64, prefixTokens int) float64 {
+func (s *Scheduler) loss(d Decision, saved int, worthTokens float64, prefixTokens int) float64 {
 	prefix := s.next.frontTokens + prefixTokens
 	if d.PricesKnown {
 		write := ratesAt(s.prices, d.TokensBefore).write
-		return s.cut(saved, prefix, d).extraUSD + times(refetchTokens, write)
+		return s.cut(saved, prefix, d).extraUSD + times(worthTokens, write)
 	}
 	r := rates{read: 0.1e-6, write: 1.25e-6}
-	return r.cost(d.TokensBefore-saved, min(s.next.cachedTokens, prefix)) + times(refetchTokens, r.write)
+	return r.cost(d.TokensBefore-saved, min(s.next.cachedTokens, prefix)) + times(worthTokens, r.write)
 }

@@ -334,7 +334,7 @@ func TestMostOverspend(t *testing.T) {
 
 // A compaction takes observations away; the rest goes on.
 func TestCompacted(t *testing.T) {
-	a := newAgent(t, fable())
+	a := newAgent(t, projection.Options{})
 	a.work(30, 1000)
 	from := 2*20 + 1
 	a.scheduler.Compacted(from, 10*1100)
@@ -397,8 +397,8 @@ func TestStepIsFlat(t *testing.T) {
 		}
 		return most
 	}
-	short, long := visits(600), visits(6000)
+	short, long := visits(4000), visits(16_000)
 	if long > short || long > 4*projection.MaxGroups {
-		t.Errorf("%d items in a step of a short conversation, %d in one ten times as long", short, long)
+		t.Errorf("%d items in a step of a short conversation, %d in one four times as long", short, long)
 	}
 }
