@@ -84,12 +84,24 @@ func pastTense(folded []byte) int {
 			switch before {
 			case "is", "are", "be", "been", "being", "get", "gets", "a", "an", "the", "as", "not", "only", "must", "no", "any", "all", "each", "every", "stay", "stays", "remain", "":
 			default:
-				n++
+				if !describes(w) {
+					n++
+				}
 			}
 		}
 		before = w
 	}
 	return n
+}
+
+// describes reports whether a word in -ed mostly says how things are to be.
+func describes(w string) bool {
+	switch w {
+	case "included", "excluded", "required", "preferred", "expected", "allowed", "supported", "based", "named", "called", "shared", "sorted",
+		"limited", "mixed", "fixed", "closed", "hundred", "advanced", "documented", "deprecated", "nested", "typed", "signed", "embed":
+		return true
+	}
+	return false
 }
 
 // forbidsByForm reports whether an English sentence forbids by its form: "no
