@@ -176,9 +176,9 @@ func (r *Redactor) search(s string) []Hit {
 				continue
 			}
 			start, end := rule.match(s, i, i+len(a.text))
+			passed[a.rule] = max(passed[a.rule], end)
 			if end > start && !marked(s[start:end]) {
 				hits = append(hits, Hit{rule.name, start, end})
-				passed[a.rule] = end
 			}
 		}
 	}

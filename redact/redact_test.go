@@ -337,3 +337,18 @@ func BenchmarkText(b *testing.B) {
 		r.Find(string(data))
 	}
 }
+
+// Text made to be slow is not: the benchmark's time a byte is that of ordinary
+// text.
+func BenchmarkHostile(b *testing.B) {
+	r := redact.New(nil)
+	for name, unit := range map[string]string{"jwt": "-eyJ", "prefix": "xoxb-", "assignment": "\ntoken=", "url": "a://b:", "escapes": `\\\\`, "pem": "-----BEGIN PRIVATE KEY-----"} {
+		text := strings.Repeat(unit, 1<<20/len(unit))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				r.Find(text)
+			}
+		})
+	}
+}

@@ -11,8 +11,9 @@ type rule struct {
 	anchors []string
 	// fold: the anchors are in lower case and any case matches.
 	fold bool
-	// match looks around the anchor s[at:after] and returns what to take out;
-	// an empty range for nothing.
+	// match looks around the anchor s[at:after] and returns what to take out. An
+	// empty range is for nothing: none of the rule ends before its end, so that
+	// hostile text is not passed over again and again.
 	match func(s string, at, after int) (start, end int)
 }
 
@@ -58,7 +59,7 @@ func (p prefix) token(s string, at, after int) (int, int) {
 		end-- // punctuation after the token
 	}
 	if end-after < p.least || p.mixed && !mixed(s[after:end]) || placeholder(s[after:end]) {
-		return 0, 0
+		return end, end
 	}
 	return at, end
 }

@@ -58,7 +58,7 @@ func jwt(s string, at, after int) (int, int) {
 	}
 	first := run(s, after, tokenChars)
 	if first-after < 10 || first >= len(s) || s[first] != '.' || !strings.HasPrefix(s[first+1:], "eyJ") {
-		return 0, 0
+		return first, first
 	}
 	second := run(s, first+1, tokenChars)
 	if second-first < 10 || second >= len(s) || s[second] != '.' {
@@ -131,7 +131,7 @@ func webhook(s string, at, after int) (int, int) {
 // telegram is digits, a colon, and 35 characters that begin with AA.
 func telegram(s string, at, after int) (int, int) {
 	start := at
-	for start > 0 && '0' <= s[start-1] && s[start-1] <= '9' {
+	for start > 0 && at-start < 11 && '0' <= s[start-1] && s[start-1] <= '9' {
 		start--
 	}
 	end := run(s, after, tokenChars)
@@ -192,11 +192,16 @@ func skip(s string, i int, set string) int {
 	return i
 }
 
-// beginsLine reports whether only the beginning of a name stands before at,
-// as in "export AWS_SECRET".
+// maxNameBytes is how far before a word for a secret its name may begin.
+const maxNameBytes = 128
+
+// beginsLine reports whether only the beginning of a name stands between the
+// beginning of the line, of a string or of a command, and at: as in
+// "export AWS_SECRET".
 func beginsLine(s string, at int) bool {
-	line := s[strings.LastIndexByte(s[:at], '\n')+1 : at]
-	line = strings.TrimPrefix(strings.TrimLeft(line, " \t\"'`\\"), "export ")
+	line := s[max(0, at-maxNameBytes):at]
+	line = line[strings.LastIndexAny(line, "\n\"'`;&|(")+1:]
+	line = strings.TrimPrefix(strings.TrimLeft(line, " \t\\"), "export ")
 	for i := range len(line) {
 		if !isWord(line[i]) && line[i] != '-' && line[i] != '.' {
 			return false

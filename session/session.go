@@ -58,9 +58,9 @@ var (
 	// ErrDamaged is wrapped by *DamageError, and by stores whose file is no
 	// longer one.
 	ErrDamaged = errors.New("stored data is damaged")
-	// ErrUnavailable: the store cannot be reached; whether the last change
+	// ErrUnavailable: the store cannot be reached or written; whether the last change
 	// was stored is not known until the session is opened again.
-	ErrUnavailable = errors.New("store cannot be reached")
+	ErrUnavailable = errors.New("store cannot be reached or written")
 )
 
 // A DamageError names what of a session cannot be trusted.

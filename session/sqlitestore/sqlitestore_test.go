@@ -1,6 +1,8 @@
 package sqlitestore_test
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/forge-agent/forge/session"
@@ -22,3 +24,15 @@ func opener(dir string) sessiontest.Opener {
 func TestSuite(t *testing.T) {
 	sessiontest.Run(t, func(t testing.TB) sessiontest.Opener { return opener(t.TempDir()) })
 }
+
+func soak(few, many int) int {
+	if os.Getenv("FORGE_SOAK") != "" {
+		return many
+	}
+	return few
+}
+
+// fatal is a testing.TB where there is no test.
+type fatal struct{}
+
+func (fatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
