@@ -108,7 +108,7 @@ func Prepare(s *sessionfile.Session, o Options) (Setup, error) {
 	}
 	c := m.Capabilities()
 	c.Model = id
-	if s.WindowTokens > 0 {
+	if s.WindowTokens >= budget.MinWindowTokens {
 		c.WindowTokens, c.WindowSource = s.WindowTokens, model.WindowFromFile
 		c.MaxInputTokens = 0 // stated for the catalog's window
 	}

@@ -120,3 +120,19 @@ func TestTraceFails(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// A window that no model has is not used, and named.
+func TestStatedWindowTooSmall(t *testing.T) {
+	s := open(t, exchange(1, "Please rename it.", `{"input_tokens":1523,"output_tokens":41}`)...)
+	for _, c := range []struct {
+		stated int
+		source string
+		losses int
+	}{{0, "catalog", 0}, {950, "catalog", 1}, {1024, "file", 0}} {
+		s.WindowTokens = c.stated
+		r := run(t, s, replay.Options{})
+		if string(r.WindowSource) != c.source || len(r.Losses) != c.losses {
+			t.Errorf("stated %d: window from %s, losses %v", c.stated, r.WindowSource, r.Losses)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -121,10 +122,11 @@ func newReport(file string, s *sessionfile.Session, setup Setup) *Report {
 		File: file, Format: s.Format, Model: setup.Capabilities.Model,
 		Messages: s.Transcript.Len(), Turns: s.Transcript.TurnCount(), Requests: len(s.Requests),
 		WindowTokens: setup.Capabilities.WindowTokens, WindowSource: setup.Capabilities.WindowSource,
-		UsageSynthetic: s.UsageSynthetic, Losses: s.Losses,
+		UsageSynthetic: s.UsageSynthetic,
 	}
-	if r.Losses == nil {
-		r.Losses = []sessionfile.Loss{}
+	r.Losses = append([]sessionfile.Loss{}, s.Losses...)
+	if n := s.WindowTokens; n > 0 && n < budget.MinWindowTokens {
+		r.Losses = append(r.Losses, sessionfile.Loss{What: fmt.Sprintf("a window of %d tokens: none is so small, it is not used", n)})
 	}
 	for _, m := range s.Marks {
 		switch m.Kind {
