@@ -54,7 +54,7 @@ func TestCachePoints(t *testing.T) {
 		want []string // what stands in front of each mark
 	}{
 		{"all four", model.Request{Instructions: system, Tools: tools, Messages: []message.Message{memory, text(message.RoleUser, "Old."), text(message.RoleAssistant, "Yes."), text(message.RoleUser, "Now."), call, result}},
-			[]string{`"Two."`, `"Memory."`, `"Now."`, `"content":"ok"`}},
+			[]string{`"Two."`, `"Memory."`, `"Now."`, `"content":[{"type":"text","text":"ok"}]`}},
 		{"reminder stays behind the mark", model.Request{Instructions: system, Reminder: "Hurry.", Messages: []message.Message{text(message.RoleUser, "Now.")}}, []string{`"Two."`, `"Now."`}},
 		{"no system text: the tools", model.Request{Tools: tools, Messages: []message.Message{text(message.RoleUser, "Now.")}}, []string{`{"type":"object"}`, `"Now."`}},
 		{"thinking takes no mark", model.Request{Messages: []message.Message{text(message.RoleUser, "Now."), {Role: message.RoleAssistant, Blocks: []message.Block{
@@ -143,7 +143,7 @@ func TestWhatTheProviderWouldRefuse(t *testing.T) {
 		`{"type":"tool_use","id":"ID","name":"f","input":{"arguments":"free text"}},{"type":"tool_use","id":"d","name":"f","input":{}},{"type":"tool_use","id":"e","name":"f","input":{"a": 1}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"ID","is_error":true},{"type":"tool_result","tool_use_id":"d","content":[{"type":"text","text":"x"},` +
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQ=="}},{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}},{"type":"text","text":"[image not available]"}]},` +
-		`{"type":"tool_result","tool_use_id":"e","content":"y"}]}]}`
+		`{"type":"tool_result","tool_use_id":"e","content":[{"type":"text","text":"y"}]}]}]}`
 	made := regexp.MustCompile(`call_[0-9a-f]{24}`).FindString(got) // stands for an id that is not taken
 	want = strings.ReplaceAll(want, "ID", made)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -340,9 +340,7 @@ func writeArguments(j *wire.JSON, arguments string) {
 
 func writeResult(j *wire.JSON, b message.ToolResult) {
 	j.Field("type", "tool_result").Field("tool_use_id", dialect.SafeID(b.CallID))
-	if text, ok := dialect.Only(b.Content); ok {
-		j.Field("content", text)
-	} else if len(b.Content) > 0 {
+	if len(b.Content) > 0 {
 		j.Key("content").Open('[')
 		for _, inner := range b.Content {
 			switch inner := inner.(type) {
