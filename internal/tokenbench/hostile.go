@@ -14,16 +14,20 @@ import (
 	"github.com/forge-agent/forge/tokenizer/qwen3"
 )
 
-// printHostile prints the throughput of fresh counters on 1 MB of each kind of
-// hostile text.
-func printHostile(out io.Writer) {
-	const size = 1 << 20
-	fresh := []func() tokenizer.Counter{
+// embedded returns what makes a fresh counter of each embedded vocabulary.
+func embedded() []func() tokenizer.Counter {
+	return []func() tokenizer.Counter{
 		func() tokenizer.Counter { return o200k.New() },
 		func() tokenizer.Counter { return cl100k.New() },
 		func() tokenizer.Counter { return qwen3.New() },
 		func() tokenizer.Counter { return conservative.New() },
 	}
+}
+
+// printHostile prints the throughput of fresh counters on 1 MB of each kind of
+// hostile text.
+func printHostile(out io.Writer, fresh []func() tokenizer.Counter) {
+	const size = 1 << 20
 	fmt.Fprint(out, "1 MB of hostile text, fresh counter, MB/s\n  ", pad("", 24))
 	slowest := make([]float64, len(fresh))
 	for i, counter := range fresh {

@@ -10,7 +10,8 @@
 // counters alike.
 //
 // With -conservative it prints what the overcount of the conservative counter
-// depends on instead.
+// depends on instead, and with -json FILE how fast the vocabulary of a
+// tokenizer.json counts.
 package main
 
 import (
@@ -30,6 +31,7 @@ type options struct {
 	megabytes    int
 	conservative bool
 	first        string
+	json         string
 }
 
 func main() {
@@ -46,6 +48,7 @@ func run(args []string, out io.Writer) error {
 	flags.IntVar(&o.megabytes, "mb", 4, "megabytes of mixed text")
 	flags.BoolVar(&o.conservative, "conservative", false, "print overcounts by number of merges and stop")
 	flags.StringVar(&o.first, "first", "", "count one text with this counter, print the CPU time and stop")
+	flags.StringVar(&o.json, "json", "", "measure the vocabulary of this tokenizer.json and stop")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -57,12 +60,15 @@ func run(args []string, out io.Writer) error {
 		return printOvercounts(out)
 	}
 	texts := tokentest.MixedTexts(abort{}, o.megabytes<<20)
+	if o.json != "" {
+		return printFile(out, o.json, texts, o.rounds)
+	}
 	fmt.Fprintf(out, "CPU time, one thread, medians of %d interleaved rounds\n\n", o.rounds)
 	printMixed(out, texts, o.rounds)
 	if err := printFirst(out, o.rounds); err != nil {
 		return err
 	}
-	printHostile(out)
+	printHostile(out, embedded())
 	return nil
 }
 

@@ -37,6 +37,9 @@ func (c *Counter) Count(text string) int {
 	if c.vocabulary.nfc {
 		text = c.normalizer.normalize(text)
 	}
+	if c.vocabulary.spelling != nil {
+		return c.countSpelled(text)
+	}
 	total := 0
 	for i := 0; i < len(text); {
 		if text[i] < utf8.RuneSelf && len(text)-i >= tailBytes {
@@ -158,6 +161,9 @@ func (c *Counter) countPhrase(piece string) int {
 
 // merge counts a piece without looking it up.
 func (c *Counter) merge(piece string) int {
+	if c.vocabulary.spelling != nil {
+		return c.mergeSpelled(piece)
+	}
 	valid := utf8.ValidString(piece)
 	if c.vocabulary.whole != nil {
 		key := piece

@@ -29,6 +29,8 @@ type longMerger struct {
 	queue  mergeQueue
 	tokens []token
 	ahead  []token
+
+	characters []uint32 // a piece of a vocabulary of characters
 }
 
 // A token is one token of a merged chunk and where in it the token starts.

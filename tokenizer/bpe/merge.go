@@ -10,56 +10,71 @@ const (
 	positionMask = 1<<positionBits - 1
 )
 
+// A shortPiece is a piece of up to shortBytes tokens in the course of merging.
+type shortPiece struct {
+	n      int
+	tokens [shortBytes]uint32
+	// keys holds the merge of the token at a position with the next one, above
+	// the position, so that the lowest key is the lowest merge and of equal
+	// ones the leftmost.
+	keys       [shortBytes]uint32
+	next, prev [shortBytes + 1]uint8
+}
+
+const noKey = ^uint32(0)
+
 // mergeShort returns the number of tokens of a piece of 1 to shortBytes bytes
 // of valid UTF-8.
 func (v *Vocabulary) mergeShort(piece string) int {
-	// A key is the merge of the token at a position with the next one, above
-	// the position, so that the lowest key is the lowest merge and of equal
-	// ones the leftmost.
-	const none = ^uint32(0)
-	var (
-		keys       [shortBytes]uint32
-		tokens     [shortBytes]uint32
-		next, prev [shortBytes + 1]uint8
-	)
-	n := min(len(piece), shortBytes)
-	for i := range n {
-		tokens[i] = uint32(piece[i])
-		next[i] = uint8(i + 1)
-		prev[i+1] = uint8(i)
-		keys[i] = none
+	var p shortPiece
+	p.n = min(len(piece), shortBytes)
+	for i := range p.n {
+		p.tokens[i] = uint32(piece[i])
 	}
-	for i := range n - 1 {
-		if value := v.bytePairs[(tokens[i]<<8|tokens[i+1])&0xffff]; value != 0 {
-			keys[i] = value<<positionBits | uint32(i)
+	for i := range p.n - 1 {
+		p.keys[i] = noKey
+		if value := v.bytePairs[(p.tokens[i]<<8|p.tokens[i+1])&0xffff]; value != 0 {
+			p.keys[i] = value<<positionBits | uint32(i)
 		}
 	}
+	return p.merge(v)
+}
+
+// merge merges until nothing is left to merge, and returns how many tokens
+// there are. It expects the keys of all tokens but the last.
+func (p *shortPiece) merge(v *Vocabulary) int {
+	n := p.n
+	for i := range n {
+		p.next[i] = uint8(i + 1)
+		p.prev[i+1] = uint8(i)
+	}
+	p.keys[n-1] = noKey
 	count := n
 	for {
-		best := lowest(&keys, n)
-		if best == none {
+		best := lowest(&p.keys, n)
+		if best == noKey {
 			return count
 		}
 		count--
 		at := best & positionMask
-		gone := next[at] & positionMask
-		after := next[gone]
+		gone := p.next[at] & positionMask
+		after := p.next[gone]
 		id := v.result(best >> positionBits)
-		tokens[at] = id
-		next[at] = after
-		keys[gone] = none
-		keys[at] = none
+		p.tokens[at] = id
+		p.next[at] = after
+		p.keys[gone] = noKey
+		p.keys[at] = noKey
 		if int(after) < n {
-			prev[after] = uint8(at)
-			if value := v.pair(id, tokens[after&positionMask]); value != 0 {
-				keys[at] = value<<positionBits | at
+			p.prev[after] = uint8(at)
+			if value := v.pair(id, p.tokens[after&positionMask]); value != 0 {
+				p.keys[at] = value<<positionBits | at
 			}
 		}
 		if at > 0 {
-			before := uint32(prev[at] & positionMask)
-			keys[before] = none
-			if value := v.pair(tokens[before], id); value != 0 {
-				keys[before] = value<<positionBits | before
+			before := uint32(p.prev[at] & positionMask)
+			p.keys[before] = noKey
+			if value := v.pair(p.tokens[before], id); value != 0 {
+				p.keys[before] = value<<positionBits | before
 			}
 		}
 	}

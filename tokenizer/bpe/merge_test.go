@@ -57,6 +57,10 @@ func TestNewVocabularyRefuses(t *testing.T) {
 		{"unknown pattern", bpe.Definition{Pattern: 99, MergeFile: good}, "pattern 99"},
 		{"both forms", bpe.Definition{Pattern: bpe.PatternO200K, MergeFile: good, Merges: []bpe.Merge{}}, "given twice"},
 		{"token out of range", bpe.Definition{Pattern: bpe.PatternO200K, Merges: []bpe.Merge{{97, 98, bpe.MaxTokens}}}, "merge 0"},
+		{"characters and another pattern", bpe.Definition{Pattern: bpe.PatternO200K, Characters: map[rune]uint32{'a': 256}}, "characters go with"},
+		{"no characters", bpe.Definition{Pattern: bpe.PatternSentencePiece, Merges: []bpe.Merge{}}, "characters go with"},
+		{"characters and NFC", bpe.Definition{Pattern: bpe.PatternSentencePiece, Characters: map[rune]uint32{'a': 256}, Merges: []bpe.Merge{}, NFC: true}, "neither NFC nor Whole"},
+		{"no bytes of tokens", bpe.Definition{Pattern: bpe.PatternSentencePiece, Characters: map[rune]uint32{'a': 256}, Merges: []bpe.Merge{{256, 256, 257}}}, "needs the bytes of its tokens"},
 		{"result is a byte", bpe.Definition{Pattern: bpe.PatternO200K, Merges: []bpe.Merge{{97, 98, 99}}}, "merge 0"},
 	}
 	for _, test := range tests {

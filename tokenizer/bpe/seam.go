@@ -9,8 +9,10 @@ import (
 // without spaces make long pieces, but most neighbours in them are in no token
 // together, so the piece can be cut there without changing its encoding.
 //
-// Only characters above ASCII are asked for.
+// Only characters above ASCII are asked for, unless ascii says otherwise.
 type seams struct {
+	ascii bool
+
 	// whole is a Bloom filter of the pairs of characters that stand beside
 	// each other in a token, two bits in one word each.
 	whole [1 << seamBits]uint64
@@ -32,6 +34,15 @@ type edge struct {
 
 func byteEdge(b uint32) edge { return edge{first: b, last: b, length: 1} }
 
+func textEdge(text string) edge {
+	e := edge{length: uint8(min(4, len(text)))}
+	for i := range e.length {
+		e.first |= uint32(text[i]) << (8 * i)
+		e.last |= uint32(text[len(text)-1-int(i)]) << (8 * i)
+	}
+	return e
+}
+
 // join returns the edges of two tokens in a row.
 func (l edge) join(r edge) edge {
 	joined := edge{first: l.first, last: r.last, length: min(4, l.length+r.length)}
@@ -46,7 +57,7 @@ func (l edge) join(r edge) edge {
 
 // add records that a token reaches from one token into the next.
 func (s *seams) add(l, r edge) {
-	if l.last&0xff < utf8.RuneSelf || r.first&0xff < utf8.RuneSelf || isContinuation(r.first) {
+	if !s.ascii && (l.last&0xff < utf8.RuneSelf || r.first&0xff < utf8.RuneSelf) || isContinuation(r.first) {
 		return
 	}
 	left, leftWhole := lastCharacter(l)
@@ -64,7 +75,7 @@ func (s *seams) add(l, r edge) {
 }
 
 // cut reports whether no token reaches from a character into the next. Both
-// are given by their bytes, the first lowest, and are above ASCII.
+// are given by their bytes, the first lowest.
 func (s *seams) cut(left, right uint32) bool {
 	word, mask := seamHash(left, right)
 	if s.whole[word]&mask == mask {

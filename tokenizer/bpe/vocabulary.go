@@ -1,6 +1,7 @@
 package bpe
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"unicode/utf8"
@@ -22,8 +23,12 @@ const (
 	// PatternDeepSeek is the pattern of DeepSeek V3 and R1, which cuts in three
 	// steps.
 	PatternDeepSeek
+	// PatternSentencePiece is no pattern: a vocabulary of characters, in which
+	// a space is the character U+2581, reads a text as one piece. Definition
+	// says what else it needs.
+	PatternSentencePiece
 
-	lastPattern = PatternDeepSeek
+	lastPattern = PatternSentencePiece
 )
 
 const (
@@ -63,6 +68,16 @@ type Definition struct {
 	// than one merge makes a token, always of the same bytes. Of equal pairs
 	// the first counts.
 	Merges []Merge
+	// Tokens gives the bytes of each token that Merges name, the token 256
+	// first. Without them, merges that come before those that make their parts
+	// are only merged more slowly.
+	Tokens []string
+	// Characters gives the token of each character, for PatternSentencePiece.
+	// A character that is not in it counts as its bytes.
+	Characters map[rune]uint32
+	// Added lists texts that are one token wherever they stand, for
+	// PatternSentencePiece. Of two at one place, the longer counts.
+	Added []string
 	// Whole lists pieces that are one token even where no merges make them.
 	// Pieces that are not valid UTF-8 are no text and make no difference.
 	Whole []string
@@ -89,10 +104,11 @@ type Vocabulary struct {
 	// results maps a merge to its token where that is not byteTokens+merge.
 	results []uint32
 	merges  int
-	// ordered says that each merge comes after those that make its parts.
-	// Splices and seams rely on it.
+	// ordered says that each merge comes after all those that make its parts.
 	ordered bool
 	seams   *seams
+	// spelling is not nil for PatternSentencePiece.
+	spelling *spelling
 }
 
 // NewVocabulary builds the tables of a vocabulary.
@@ -111,8 +127,14 @@ func build(d Definition) (*Vocabulary, error) {
 	if len(d.MergeFile)%mergeRecordBytes != 0 {
 		return nil, fmt.Errorf("a merge file of %d bytes is not a whole number of records", len(d.MergeFile))
 	}
+	if (d.Pattern == PatternSentencePiece) != (d.Characters != nil) {
+		return nil, errors.New("characters go with the SentencePiece pattern, and only with it")
+	}
+	if d.Pattern == PatternSentencePiece && (d.NFC || d.Whole != nil || d.Merges == nil) {
+		return nil, errors.New("the SentencePiece pattern takes Merges, and neither NFC nor Whole")
+	}
 	if d.MergeFile != "" && d.Merges != nil {
-		return nil, fmt.Errorf("merges are given twice")
+		return nil, errors.New("merges are given twice")
 	}
 	n := max(len(d.MergeFile)/mergeRecordBytes, len(d.Merges))
 	if n > MaxTokens-byteTokens {
@@ -120,9 +142,13 @@ func build(d Definition) (*Vocabulary, error) {
 	}
 	v := newTables(n)
 	v.name, v.pattern, v.nfc = d.Name, d.Pattern, d.NFC
+	if d.Characters != nil {
+		v.spelling = newSpelling(d.Characters, d.Added)
+		v.seams.ascii = true
+	}
 	var err error
 	if d.Merges != nil {
-		err = v.addMerges(d.Merges)
+		err = v.addMerges(d.Merges, d.Tokens)
 	} else {
 		err = v.addFile(d.MergeFile)
 	}
@@ -179,27 +205,37 @@ func (v *Vocabulary) addFile(file string) error {
 }
 
 // addMerges adds merges that name their result.
-func (v *Vocabulary) addMerges(merges []Merge) error {
+func (v *Vocabulary) addMerges(merges []Merge, tokens []string) error {
 	v.results = make([]uint32, len(merges))
-	edges := byteEdges(0)
+	edges := byteEdges(len(tokens))
+	for _, text := range tokens {
+		edges = append(edges, textEdge(text))
+	}
+	// isPart says that a merge so far needs the token. A vocabulary is ordered
+	// if no later merge makes one.
+	isPart := make([]bool, MaxTokens)
 	for i, m := range merges {
 		if max(m.Left, m.Right, m.Result) >= MaxTokens || m.Result < byteTokens {
 			return fmt.Errorf("merge %d: tokens %d, %d and %d are not from 0 to %d", i, m.Left, m.Right, m.Result, MaxTokens-1)
 		}
 		v.results[i] = m.Result
 		v.add(m.Left, m.Right, uint32(i))
+		isPart[m.Left], isPart[m.Right] = true, true
+		v.ordered = v.ordered && !isPart[m.Result]
 		if need := int(max(m.Left, m.Right, m.Result)) + 1; need > len(edges) {
 			edges = append(edges, make([]edge, need-len(edges))...)
 		}
 		left, right := edges[m.Left], edges[m.Right]
 		if left.length == 0 || right.length == 0 {
-			v.ordered = false
-			v.seams = nil
+			v.seams = nil // what the merge reaches across is not known
 		}
-		if v.ordered {
+		if v.seams != nil {
 			v.seams.add(left, right)
 			edges[m.Result] = left.join(right)
 		}
+	}
+	if v.seams == nil && v.spelling != nil {
+		return errors.New("a vocabulary of characters needs the bytes of its tokens")
 	}
 	return nil
 }

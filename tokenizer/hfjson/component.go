@@ -13,12 +13,14 @@ type component struct {
 	Normalizers   []component `json:"normalizers"`
 	PreTokenizers []component `json:"pretokenizers"`
 
-	// Of Split.
+	// Of Split, and of Replace the pattern.
 	Pattern struct {
-		Regex *string
+		Regex  *string
+		String *string
 	} `json:"pattern"`
 	Behavior string `json:"behavior"`
 	Invert   bool   `json:"invert"`
+	Content  string `json:"content"`
 
 	// Of ByteLevel; a file without use_regex means true.
 	AddPrefixSpace bool  `json:"add_prefix_space"`

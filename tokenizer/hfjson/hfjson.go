@@ -1,15 +1,16 @@
 // Package hfjson reads the vocabulary of a model from a tokenizer.json file,
 // the form in which models are published on Hugging Face.
 //
-// It reads byte-level BPE: DeepSeek V3 and R1, Qwen 2 and 3, Llama 3, gpt-oss
-// and what else cuts text by one of their patterns. The vocabulary of
-// DeepSeek V3 is read so because its licence restricts use and could not be
-// checked in beside it, those of Llama and Gemma because of their terms.
-// SentencePiece models (Gemma, Llama 2, T5) are refused with an error that says
-// so, as is everything that would change the count and is not understood.
+// It reads byte-level BPE (DeepSeek V3 and R1, Qwen 2 and 3, Llama 3, gpt-oss
+// and what else cuts text by one of their patterns) and the BPE of characters
+// that Gemma 2 and 3 use. The vocabulary of DeepSeek V3 is read so because the
+// licence of that release restricts use, those of Llama and Gemma because of
+// their terms. What would change the count and is not understood, such as
+// Unigram models, is refused with an error that says so.
 //
-// Added tokens such as <|im_start|> have no special meaning in a text: what is
-// counted is text that somebody wrote.
+// Special tokens such as <|im_start|> have no meaning in a text: what is
+// counted is text that somebody wrote. For Gemma the other added tokens count:
+// runs of line ends and tabs and some HTML tags are one token by them.
 package hfjson
 
 import (
@@ -54,6 +55,12 @@ func read(r io.Reader, name string) (*bpe.Vocabulary, error) {
 	if err := d.Model.check(); err != nil {
 		return nil, err
 	}
+	if d.Model.ByteFallback {
+		return spelled(&d, name)
+	}
+	if err := d.Model.checkBytes(); err != nil {
+		return nil, err
+	}
 	definition := bpe.Definition{Name: name}
 	if definition.NFC, err = normalization(d.Normalizer); err != nil {
 		return nil, err
@@ -61,7 +68,14 @@ func read(r io.Reader, name string) (*bpe.Vocabulary, error) {
 	if definition.Pattern, err = pattern(d.PreTokenizer); err != nil {
 		return nil, err
 	}
-	if definition.Merges, err = d.Model.merges(); err != nil {
+	numbers := newNumbering()
+	for b, r := range byteRunes() {
+		numbers.set(string(r), uint32(b))
+	}
+	if definition.Merges, err = d.Model.merges(numbers); err != nil {
+		return nil, err
+	}
+	if definition.Tokens, err = numbers.bytes(); err != nil {
 		return nil, err
 	}
 	if d.Model.IgnoreMerges {

@@ -239,14 +239,14 @@ func TestReadRefuses(t *testing.T) {
 		{"too many merges", many + strings.Repeat(`"a b",`, 1<<20) + `"a b"]}}`, "more than 1048576 merges"},
 		{"byte missing", edit(func(f *file) { delete(f.Model.Vocab, "z") }), "no token for byte 0x7a"},
 		{"no vocabulary", edit(func(f *file) { f.Model.Vocab = map[string]int{} }), "vocabulary is empty"},
-		{"byte fallback", edit(func(f *file) { f.Model.ByteFallback = true }), "SentencePiece"},
+		{"byte fallback with bytes", edit(func(f *file) { f.Model.ByteFallback = true }), "others are not known"},
 		{"dropout", edit(func(f *file) { f.Model.Dropout = &half }), "at random"},
 		{"suffix", edit(func(f *file) { f.Model.Suffix = "</w>" }), "parts of words"},
 		{"result not a token", edit(func(f *file) { delete(f.Model.Vocab, "ab") }), "not in the vocabulary"},
 		{"unknown part", edit(func(f *file) {
 			f.Model.Vocab["aXY"] = 300
 			f.Model.Merges = append(f.Model.Merges, "a XY")
-		}), "not both made by bytes or merges"},
+		}), "which the text cannot be made of"},
 		{"merge makes a byte", edit(func(f *file) { f.Model.Merges = append(f.Model.Merges, []string{"a", ""}) }), "which is a byte"},
 		{"normalizer", edit(func(f *file) { f.Normalizer = json.RawMessage(`{"type":"Lowercase"}`) }), `normalizer "Lowercase"`},
 		{"normalizer in a sequence", edit(func(f *file) {
@@ -310,6 +310,11 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(string(content), "abc ab 中文 \xff")
 	f.Add(`{"model":{"type":"BPE","vocab":{"a":1},"merges":["a b",["c","d"]]}}`, "x")
+	content, err = json.Marshal(gemmaFile([]string{"a", "b"}, [][2]string{{"a", "b"}}, "\n\n"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(content), "ab a\n\n\nb")
 	f.Fuzz(func(t *testing.T, content, text string) {
 		v, err := hfjson.Read(strings.NewReader(content), "fuzz")
 		if err != nil {
