@@ -2,7 +2,7 @@
 // a conversation: what a budget costs, what a replay costs, how much memory it
 // takes and how good the estimates are.
 //
-//	FORGE_CORPUS=… go run ./internal/measure [fit|replay|memory|estimate]…
+//	FORGE_CORPUS=… go run ./internal/measure [fit|replay|memory|estimate|cost]…
 //
 // Times are CPU times of this process, medians of interleaved runs, and
 // compared only with each other.
@@ -30,7 +30,7 @@ const runs = 5
 func main() {
 	what := os.Args[1:]
 	if len(what) == 0 {
-		what = []string{"fit", "replay", "estimate"}
+		what = []string{"fit", "replay", "estimate", "cost"}
 	}
 	if err := measure(context.Background(), what); err != nil {
 		fmt.Fprintln(os.Stderr, "measure:", err)
@@ -50,8 +50,10 @@ func measure(ctx context.Context, what []string) error {
 			err = measureMemory(ctx)
 		case "estimate":
 			err = measureEstimate(ctx)
+		case "cost":
+			err = measureCost(ctx)
 		default:
-			err = fmt.Errorf("unknown measurement %q: use fit, replay, memory or estimate", w)
+			err = fmt.Errorf("unknown measurement %q: use fit, replay, memory, estimate or cost", w)
 		}
 		if err != nil {
 			return err
