@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -30,6 +31,9 @@ type Entry struct {
 // Read returns the content of a regular file. It works only while the walk
 // stands at the entry.
 func (e Entry) Read(maxBytes int) ([]byte, error) {
+	if e.parent == nil {
+		return nil, fmt.Errorf("read entry: %w: it comes with an error", fs.ErrInvalid)
+	}
 	f, info, err := openRegular(e.parent, e.name)
 	if err != nil {
 		return nil, explain("read", e.Path, err)
