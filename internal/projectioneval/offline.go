@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/forge-agent/forge/projection"
 )
@@ -24,9 +25,9 @@ func best(s *series, p sheet) []float64 {
 		next := map[int]float64{}
 		e := o.eligible[t]
 		for _, c := range slices.Sorted(maps.Keys(states)) {
-			lower(next, c, states[c]+p.cost(o.total[t]-o.saved[c], o.cached(t, c)))
+			lower(next, c, states[c]+p.cost(o.total[t]-o.saved[c], o.cached(p, t, c)))
 			if e > c && o.saved[e] > o.saved[c] {
-				lower(next, e, states[c]+p.cost(o.total[t]-o.saved[e], o.firstChange(c)))
+				lower(next, e, states[c]+p.cost(o.total[t]-o.saved[e], min(o.cached(p, t, c), o.firstChange(c))))
 			}
 		}
 		states = next
@@ -50,6 +51,7 @@ type offline struct {
 	total    []int // request tokens, nothing cleared
 	eligible []int // how many observations can be cleared before a request
 	saved    []int // saved[c]: tokens that clearing the first c observations saves
+	idle     []time.Duration
 	before   []int // tokens in front of an observation, nothing cleared
 }
 
@@ -66,6 +68,7 @@ func newOffline(s *series) offline {
 			tokens += s.items[next].tokens
 		}
 		o.total = append(o.total, tokens)
+		o.idle = append(o.idle, st.idle)
 		o.eligible = append(o.eligible, max(0, min(results-projection.DefaultKeepNewest, answered)))
 		answered = results
 	}
@@ -74,8 +77,8 @@ func newOffline(s *series) offline {
 
 // cached is what request t reads from the cache when c observations are
 // cleared and nothing more is.
-func (o offline) cached(t, c int) int {
-	if t == 0 {
+func (o offline) cached(p sheet, t, c int) int {
+	if t == 0 || p.expired(o.idle[t]) {
 		return 0
 	}
 	return o.total[t-1] - o.saved[c]

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -21,13 +22,13 @@ func small(t *rapid.T) *series {
 			o.StandInTokens = min(o.Tokens, rapid.IntRange(0, 100).Draw(t, "stand-in"))
 			s.items = append(s.items, item{tokens: o.Tokens, result: &o})
 		}
-		s.steps = append(s.steps, step{items: len(s.items)})
+		s.steps = append(s.steps, step{items: len(s.items), idle: rapid.SampledFrom([]time.Duration{0, 0, 0, 6 * time.Minute}).Draw(t, "idle")})
 	}
 	return s
 }
 
 func anyPrices(t *rapid.T) sheet {
-	p := sheet{name: "generated", prices: flat(rapid.SampledFrom([]float64{0.02, 0.1, 0.5}).Draw(t, "read"), rapid.SampledFrom([]float64{1, 1.25}).Draw(t, "write"))}
+	p := sheet{name: "generated", cache: fiveMinutes(), prices: flat(rapid.SampledFrom([]float64{0.02, 0.1, 0.5}).Draw(t, "read"), rapid.SampledFrom([]float64{1, 1.25}).Draw(t, "write"))}
 	if rapid.Bool().Draw(t, "step") {
 		known := func(v float64) catalog.Value[float64] { return catalog.Value[float64]{V: v, Known: true} }
 		p.prices.Tiers = []catalog.Tier{{AboveInputTokens: rapid.IntRange(500, 8000).Draw(t, "above"), Rates: catalog.Rates{

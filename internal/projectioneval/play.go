@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/projection"
@@ -32,12 +33,22 @@ func (p sheet) cost(tokens, cached int) float64 {
 	return (read*float64(cached) + write*float64(tokens-cached)) / 1e6
 }
 
+// expired reports whether the cache is gone after a pause.
+func (p sheet) expired(idle time.Duration) bool {
+	life, known := p.cache.TTL.Get()
+	if !known {
+		life = 24 * time.Hour
+	}
+	return idle > life
+}
+
 // A view is what the items weigh at one moment.
 type view struct {
 	tokens  []int // of each item, as it is in the view
 	results []int // item indexes of the tool results that have come
 	sent    int   // how many items the last request saw
 	answer  int   // how many results the model has answered
+	idle    time.Duration
 }
 
 // A policy names the items to clear before a request, given the view and the
@@ -53,6 +64,7 @@ func play(s *series, p sheet, clear policy) ([]float64, error) {
 	var totals []float64
 	total, next := 0.0, 0
 	for _, st := range s.steps {
+		v.idle = st.idle
 		for ; next < st.items; next++ {
 			if s.items[next].result != nil {
 				v.results = append(v.results, next)
@@ -68,7 +80,7 @@ func play(s *series, p sheet, clear policy) ([]float64, error) {
 			changed = min(changed, i)
 		}
 		cached := 0
-		if v.sent > 0 {
+		if v.sent > 0 && !p.expired(st.idle) {
 			cached = s.front + sum(v.tokens[:changed])
 		}
 		total += p.cost(s.front+sum(v.tokens[:st.items]), cached)
@@ -113,7 +125,7 @@ func scheduled(s *series, p sheet, o projection.Options) (policy, *projection.Sc
 				return nil, err
 			}
 		}
-		d := scheduler.Decide(projection.Query{FrontTokens: s.front})
+		d := scheduler.Decide(projection.Query{FrontTokens: s.front, Idle: v.idle})
 		if err := scheduler.Apply(d.Clear); err != nil {
 			return nil, err
 		}

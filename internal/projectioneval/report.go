@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/projection"
@@ -14,9 +15,15 @@ import (
 func roundSheets() []sheet {
 	var out []sheet
 	for _, read := range []float64{0.1, 0.05, 0.025} {
-		out = append(out, sheet{name: fmt.Sprintf("read %.3f write 1.25", read), prices: flat(read, 1.25)})
+		out = append(out, sheet{name: fmt.Sprintf("read %.3f write 1.25", read), prices: flat(read, 1.25), cache: fiveMinutes()})
 	}
 	return out
+}
+
+// fiveMinutes is the cache lifetime of the round prices; it counts only where
+// pauses do.
+func fiveMinutes() catalog.CacheRules {
+	return catalog.CacheRules{TTL: catalog.Value[time.Duration]{V: 5 * time.Minute, Known: true}}
 }
 
 // flat returns prices for an input price of one dollar.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/forge-agent/forge/internal/vocabulary"
 	"github.com/forge-agent/forge/message"
@@ -36,6 +37,10 @@ type item struct {
 // step is one request.
 type step struct {
 	items int
+	// idle is the time since the last request; zero unless pauses count.
+	idle time.Duration
+	// pause is the same as the file has it, zero when it does not say.
+	pause time.Duration
 	// ends is true when a person spoke next, or nothing came any more: where
 	// a session can be expected to stop.
 	ends bool
@@ -106,11 +111,17 @@ func newSeries(name string, session *sessionfile.Session) (*series, error) {
 		}
 	}
 	starts[t.Len()] = len(s.items)
+	var last time.Time
 	for i, r := range session.Requests {
 		if r.Failed != "" || r.Compaction {
 			continue
 		}
-		s.steps = append(s.steps, step{items: starts[r.At], ends: spokenNext(session, i)})
+		st := step{items: starts[r.At], ends: spokenNext(session, i)}
+		if !last.IsZero() && r.Time.After(last) {
+			st.pause = r.Time.Sub(last)
+		}
+		last = r.Time
+		s.steps = append(s.steps, st)
 	}
 	return s, nil
 }
@@ -173,6 +184,16 @@ func (s *series) scaled(share float64, frontTokens int) *series {
 		o.Tokens = int(share * float64(o.Tokens))
 		o.StandInTokens = min(o.StandInTokens, o.Tokens)
 		out.items[i] = item{tokens: o.Tokens, result: &o}
+	}
+	return &out
+}
+
+// withPauses returns the series with the pauses that people made.
+func (s *series) withPauses() *series {
+	out := *s
+	out.steps = slices.Clone(s.steps)
+	for i := range out.steps {
+		out.steps[i].idle = out.steps[i].pause
 	}
 	return &out
 }

@@ -80,6 +80,10 @@ func variants(all []*series) []variant {
 		}
 		return out
 	}
+	var paused []*series
+	for _, s := range all {
+		paused = append(paused, s.withPauses())
+	}
 	return []variant{
 		{name: "sessions as they are", all: all},
 		{name: "tool output 7 % lighter", all: scaled(0.93, 0)},
@@ -87,6 +91,7 @@ func variants(all []*series) []variant {
 		{name: "tool output half as heavy", all: scaled(0.5, 0)},
 		{name: "tool output twice as heavy", all: scaled(2, 0)},
 		{name: "15,000 more tokens of instructions and tools", all: scaled(1, 15_000)},
+		{name: "with the pauses that people made", all: paused},
 		{name: "as they are, MostOverspend 0.02", all: all, options: projection.Options{MostOverspend: 0.02}},
 	}
 }
