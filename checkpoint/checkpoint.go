@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -174,9 +175,12 @@ type Entry struct {
 	MessageID string `json:"messageId"`
 }
 
-// FoldSpace returns s with each run of white space as one space, none at the
-// ends, and bytes that are no UTF-8 replaced: the form in which a quoted line
-// is compared with its source.
+// FoldSpace returns s with each run of white space and control characters as
+// one space, none at the ends, and bytes that are no UTF-8 replaced: the form
+// in which a quoted line is shown and compared with its source.
 func FoldSpace(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
+	parts := strings.FieldsFunc(strings.ToValidUTF8(s, "\ufffd"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	})
+	return strings.Join(parts, " ")
 }

@@ -84,13 +84,6 @@ func unitLine(u *unit, order int, newer int32) shownLine {
 	return shownLine{message: u.message, order: order, mark: mark, text: checkpoint.FoldSpace(u.text)}
 }
 
-// quotable reports whether a text can stand on a line: no control characters,
-// and not empty.
-func quotable(text string) bool {
-	for _, r := range text {
-		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 {
-			return false
-		}
-	}
-	return strings.TrimSpace(text) != ""
-}
+// quotable reports whether anything of a text is left on a line: control
+// characters become spaces there.
+func quotable(text string) bool { return checkpoint.FoldSpace(text) != "" }

@@ -49,6 +49,7 @@ func newCompact(env *Env) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return flags.run(c, env, args[0]) },
 	}
 	cmd.Flags().StringVar(&flags.model, "model", "", "count for this model (default: the one the file names)")
+	cmd.Flags().StringVar(&flags.tokenizer, "tokenizer", "", tokenizerUsage)
 	cmd.Flags().IntVar(&flags.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show the plan only")
 	cmd.Flags().StringVar(&flags.strategy, "strategy", "extractive", "how the checkpoint is made: extractive; model and native need a provider")

@@ -27,7 +27,7 @@ import (
 const maxTextBytes = 256 << 20
 
 func newCount(env *Env) *cobra.Command {
-	var modelID string
+	var modelID, tokenizerFile string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "count [FILE|-]",
@@ -41,7 +41,7 @@ func newCount(env *Env) *cobra.Command {
 			if len(args) == 1 {
 				path = args[0]
 			}
-			count, err := countInput(c.Context(), env, path, modelID)
+			count, err := countInput(c.Context(), env, path, modelID, tokenizerFile)
 			if err != nil {
 				return err
 			}
@@ -51,6 +51,7 @@ func newCount(env *Env) *cobra.Command {
 			return count.print(env.Stdout)
 		},
 	}
+	cmd.Flags().StringVar(&tokenizerFile, "tokenizer", "", tokenizerUsage)
 	cmd.Flags().StringVar(&modelID, "model", "", "count for this model (default: the one the file names, else o200k_base)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -72,8 +73,12 @@ type countReport struct {
 	Losses []sessionfile.Loss `json:"losses"`
 }
 
-func countInput(ctx context.Context, env *Env, path, modelID string) (*countReport, error) {
+func countInput(ctx context.Context, env *Env, path, modelID, tokenizerFile string) (*countReport, error) {
 	c, err := loadCatalog(env)
+	if err != nil {
+		return nil, err
+	}
+	source, err := openTokenizer(tokenizerFile)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +87,9 @@ func countInput(ctx context.Context, env *Env, path, modelID string) (*countRepo
 		return nil, err
 	}
 	if s == nil {
-		return countText(c, path, modelID, data), nil
+		return countText(c, source, path, modelID, data), nil
 	}
-	return countSession(ctx, c, path, modelID, s)
+	return countSession(ctx, c, source, path, modelID, s)
 }
 
 // readInput reads a session, or else a text.
@@ -141,9 +146,9 @@ func readAll(r io.Reader, path string) ([]byte, error) {
 	return data, nil
 }
 
-func countText(c *catalog.Catalog, path, modelID string, data []byte) *countReport {
+func countText(c *catalog.Catalog, source vocabulary.Source, path, modelID string, data []byte) *countReport {
 	m := textModel(c, modelID)
-	counter, exact := vocabulary.Text(m)
+	counter, exact := source.Text(m)
 	out := &countReport{File: path, Kind: "text", Model: modelID, Vocabulary: counter.Name(), Bytes: len(data), Losses: []sessionfile.Loss{}}
 	var e model.Estimate
 	if exact {
@@ -170,8 +175,8 @@ func textModel(c *catalog.Catalog, id string) catalog.Model {
 	return m
 }
 
-func countSession(ctx context.Context, c *catalog.Catalog, path, modelID string, s *sessionfile.Session) (*countReport, error) {
-	setup, err := replay.Prepare(s, replay.Options{Model: modelID, Catalog: c, Counter: vocabulary.Counter})
+func countSession(ctx context.Context, c *catalog.Catalog, source vocabulary.Source, path, modelID string, s *sessionfile.Session) (*countReport, error) {
+	setup, err := replay.Prepare(s, replay.Options{Model: modelID, Catalog: c, Counter: source.Counter})
 	if err != nil {
 		return nil, err
 	}

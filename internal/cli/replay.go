@@ -19,13 +19,15 @@ import (
 
 // replayFlags are the flags of the commands that play a session back.
 type replayFlags struct {
-	model  string
-	window int
-	mode   string
+	model     string
+	tokenizer string
+	window    int
+	mode      string
 }
 
 func (f *replayFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.model, "model", "", "count for this model (default: the one the file names)")
+	cmd.Flags().StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
 	cmd.Flags().IntVar(&f.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
 	cmd.Flags().StringVar(&f.mode, "mode", string(contextwindow.Warn), "what is done about a request over budget: off, warn or compact")
 }
@@ -39,8 +41,26 @@ func (f *replayFlags) options(cmd *cobra.Command, env *Env) (replay.Options, err
 	if err != nil {
 		return replay.Options{}, err
 	}
+	source, err := openTokenizer(f.tokenizer)
+	if err != nil {
+		return replay.Options{}, err
+	}
 	return replay.Options{Model: f.model, WindowTokens: f.window, Mode: contextwindow.Mode(f.mode), Catalog: c,
-		Counter: vocabulary.Counter, Forge: env.Version}, nil
+		Counter: source.Counter, Forge: env.Version}, nil
+}
+
+const tokenizerUsage = "count text with this tokenizer.json instead of the model's vocabulary"
+
+// openTokenizer returns the source of counters that the flag names.
+func openTokenizer(path string) (vocabulary.Source, error) {
+	if path == "" {
+		return vocabulary.Source{}, nil
+	}
+	source, err := vocabulary.Open(path)
+	if err != nil {
+		return source, usageError{err}
+	}
+	return source, nil
 }
 
 func newReplay(env *Env) *cobra.Command {

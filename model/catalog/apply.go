@@ -15,6 +15,9 @@ func (e *entry) apply(m *Model, origin Origin) {
 		m.Family = *e.Family
 	}
 	state(&m.Vocabulary, e.Vocabulary, from)
+	if e.WindowTokens != nil && origin == OriginUser {
+		m.MaxInputTokens = Value[int]{} // it was stated for the other window
+	}
 	state(&m.WindowTokens, e.WindowTokens, from)
 	state(&m.MaxInputTokens, e.MaxInputTokens, from)
 	state(&m.MaxOutputTokens, e.MaxOutputTokens, from)
