@@ -102,7 +102,7 @@ func writeSystem(j *wire.JSON, r model.Request) {
 	if len(texts) == 0 {
 		return
 	}
-	j.Key("systemInstruction").Open('{').Key("parts").Open('[')
+	j.Key("systemInstruction").Open('{').Field("role", "user").Key("parts").Open('[') // the role is genai's
 	for _, text := range texts {
 		j.Open('{').Field("text", text).Close('}')
 	}
