@@ -42,12 +42,12 @@ type RetainedUser struct {
 // other message of the range is in the ledger as summarized. Messages that an
 // earlier Install hid and this one retains come back.
 func (v *View) Install(t *transcript.Transcript, r Retention) error {
-	if r.Through < 0 || r.Through > len(v.entries) {
-		return fmt.Errorf("install checkpoint through message %d: the view has %d", r.Through, len(v.entries))
+	if r.Through < 0 || r.Through > v.seen() {
+		return fmt.Errorf("install checkpoint through message %d: the view has %d", r.Through, v.seen())
 	}
 	users := map[int]RetainedUser{}
 	for _, u := range r.Users {
-		if u.Index < 0 || u.Index >= r.Through || !t.At(u.Index).Authored() {
+		if u.Index < v.base || u.Index >= r.Through || !t.At(u.Index).Authored() {
 			return fmt.Errorf("install checkpoint: message %d is no user message of its range", u.Index)
 		}
 		users[u.Index] = u
@@ -60,17 +60,17 @@ func (v *View) Install(t *transcript.Transcript, r Retention) error {
 		stays[e] = true
 	}
 	for _, i := range r.Kept {
-		if i < 0 || i >= len(v.entries) {
-			return fmt.Errorf("install checkpoint: message %d is kept, the view has %d", i, len(v.entries))
+		if i < v.base || i >= v.seen() {
+			return fmt.Errorf("install checkpoint: message %d is kept, the view has %d to %d", i, v.base, v.seen())
 		}
-		stays[v.entries[i]] = true
+		stays[v.entry(i)] = true
 	}
-	for i, e := range v.entries[:r.Through] {
-		u, retained := users[i]
+	for i, e := range v.between(0, r.Through) {
+		u, retained := users[v.base+i]
 		switch {
 		case e.message.Role == message.RoleSystem, stays[e]:
 		case retained:
-			v.retain(e, t.At(i), u.Text)
+			v.retain(e, t.At(u.Index), u.Text)
 		case !e.hidden:
 			v.hide(e, Summarized, ReasonSummarized)
 			v.retained--
@@ -161,13 +161,13 @@ func (v *View) Project(ref transcript.Ref, standIn, reason string) error {
 // window (resolution C16); their ledger lines say so. System messages and the
 // current request stay.
 func (v *View) LeaveOut(turn transcript.Turn) error {
-	if turn.Start < 0 || turn.Start > turn.End || turn.End > len(v.entries) {
-		return fmt.Errorf("leave out messages %d to %d: the view has %d", turn.Start+1, turn.End, len(v.entries))
+	if turn.Start < 0 || turn.Start > turn.End || turn.End > v.seen() {
+		return fmt.Errorf("leave out messages %d to %d: the view has %d", turn.Start+1, turn.End, v.seen())
 	}
 	v.stale = true
 	v.generation++
 	v.touch(turn.Start)
-	for _, e := range v.entries[turn.Start:turn.End] {
+	for _, e := range v.between(turn.Start, turn.End) {
 		if e.hidden || e.message.Role == message.RoleSystem || slices.Contains(v.current, e) {
 			continue
 		}
@@ -180,21 +180,21 @@ func (v *View) LeaveOut(turn transcript.Turn) error {
 // EntryTokens returns what message i of the transcript weighs in the window,
 // zero when it is not in it.
 func (v *View) EntryTokens(i int) int {
-	if v.entries[i].hidden {
+	if v.Hidden(i) {
 		return 0
 	}
 	v.visited++
-	return v.entries[i].tokens()
+	return v.entry(i).tokens()
 }
 
 // BlockTokens returns what one block weighs in the window, without framing.
 func (v *View) BlockTokens(ref transcript.Ref) int {
 	v.visited++
-	return v.entries[ref.Message].lines[ref.Block].Tokens
+	return v.entry(ref.Message).lines[ref.Block].Tokens
 }
 
 // Hidden reports whether message i is out of the window.
-func (v *View) Hidden(i int) bool { return v.entries[i].hidden }
+func (v *View) Hidden(i int) bool { return i < v.base || v.entry(i).hidden }
 
 // MemoryTokens returns what the memory weighs.
 func (v *View) MemoryTokens() int {
@@ -225,7 +225,7 @@ func (v *View) TakePrefix() int {
 		}
 		if v.firstTouched > 0 {
 			prefix += v.MemoryTokens()
-			for _, e := range v.entries[:v.firstTouched] {
+			for _, e := range v.between(0, v.firstTouched) {
 				if !e.hidden {
 					prefix += e.tokens()
 				}

@@ -37,7 +37,8 @@ type View struct {
 	memory       []*entry
 	replaced     []*entry          // memory of earlier compactions
 	system       []*entry          // system messages inside the transcript
-	entries      []*entry          // one for each transcript message seen, by index
+	base         int               // messages before the first entry, which the transcript does not hold
+	entries      []*entry          // one for each transcript message seen, from base on
 	retained     int               // entries that are not hidden
 	current      []*entry          // messages of the current request
 	messages     []message.Message // what Messages returns, unless stale
@@ -150,15 +151,31 @@ func sameTools(have []toolEntry, want []message.ToolDefinition) bool {
 }
 
 // Extend takes in the messages that t has gained since the last call. The
-// same transcript must be passed each time.
+// same transcript must be passed each time. Messages that t does not hold
+// (transcript.Resume) are out of the window and have no ledger lines.
 func (v *View) Extend(t *transcript.Transcript) { v.extendTo(t, t.Len()) }
 
+// seen is how many messages of the transcript the view has taken in, those
+// that it does not hold included.
+func (v *View) seen() int { return v.base + len(v.entries) }
+
+// entry returns the entry of message i, base ≤ i < seen.
+func (v *View) entry(i int) *entry { return v.entries[i-v.base] }
+
+// between returns the entries of the messages [from, to) that are held.
+func (v *View) between(from, to int) []*entry {
+	return v.entries[max(from-v.base, 0):max(to-v.base, 0)]
+}
+
 func (v *View) extendTo(t *transcript.Transcript, end int) {
-	for i := len(v.entries); i < end; i++ {
+	if len(v.entries) == 0 {
+		v.base = min(t.Base(), end)
+	}
+	for i := v.seen(); i < end; i++ {
 		m := t.At(i)
 		current := false
 		if m.Authored() {
-			if i == 0 || !t.At(i-1).Authored() {
+			if i == t.Base() || !t.At(i-1).Authored() {
 				v.closeRequest()
 			}
 			current = true
@@ -245,8 +262,8 @@ func (v *View) admit(m message.Message, current bool, reason string, names []str
 // to c.At are taken in first. It refuses a change that points outside the
 // transcript or at something that is not a tool result.
 func (v *View) Apply(t *transcript.Transcript, c Change) error {
-	if c.At < len(v.entries) || c.At > t.Len() {
-		return fmt.Errorf("apply %s at message %d: the view has %d of %d messages", c.Kind, c.At, len(v.entries), t.Len())
+	if c.At < v.seen() || c.At > t.Len() {
+		return fmt.Errorf("apply %s at message %d: the view has %d of %d messages", c.Kind, c.At, v.seen(), t.Len())
 	}
 	v.extendTo(t, c.At)
 	v.stale = true
@@ -270,7 +287,7 @@ func (v *View) Apply(t *transcript.Transcript, c Change) error {
 }
 
 func (v *View) compact(c Change) {
-	for _, e := range v.entries[:c.KeepFrom] {
+	for _, e := range v.between(0, c.KeepFrom) {
 		if e.message.Role != message.RoleSystem && !e.hidden {
 			v.hide(e, Summarized, ReasonSummarized)
 			v.retained--
@@ -295,10 +312,10 @@ func (v *View) hide(e *entry, d Decision, reason string) {
 }
 
 func (v *View) project(ref transcript.Ref, standIn, reason string) error {
-	if ref.Message < 0 || ref.Message >= len(v.entries) || ref.Block < 0 || ref.Block >= len(v.entries[ref.Message].lines) {
+	if ref.Message < v.base || ref.Message >= v.seen() || ref.Block < 0 || ref.Block >= len(v.entry(ref.Message).lines) {
 		return fmt.Errorf("project result %d/%d: the view has no such block", ref.Message, ref.Block)
 	}
-	e := v.entries[ref.Message]
+	e := v.entry(ref.Message)
 	r, ok := e.message.Blocks[ref.Block].(message.ToolResult)
 	if !ok {
 		return fmt.Errorf("project result %s: it is a %s block", e.lines[ref.Block].ID, e.message.Blocks[ref.Block].Kind())
