@@ -23,7 +23,8 @@ func textResult(text string, o message.Outcome) message.ToolResult {
 	return message.ToolResult{CallID: "c1", Content: []message.Block{message.Text{Text: text}}, Outcome: o}
 }
 
-// F-RUN-04: tool, success, truncation mark, hash, excerpt. The bytes are
+// F-RUN-04, F-RUN-06: tool, success, truncation mark, hash, excerpt, and where to
+// read it again. The bytes are
 // golden: a stand-in that changes would break every cache that holds one.
 // Each archive has the fields of a source, the output, and the stand-in.
 func TestStandInGolden(t *testing.T) {
