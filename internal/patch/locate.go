@@ -92,12 +92,34 @@ func (f File) search(h hunk, lines []string, from int) (int, error) {
 const mostPlaces = 5
 
 // find returns the indexes where a run of lines stands, at most mostPlaces.
-// trimmed is for a run of one line, and leaves white space around it aside.
+// trimmed is for a run of one line, and leaves white space around it aside. It
+// looks at each line once (Knuth, Morris and Pratt), so that lines which repeat
+// take no longer.
 func find(lines, run []string, from int, trimmed bool) []int {
+	same := func(have, want string) bool {
+		return have == want || trimmed && strings.TrimSpace(have) == strings.TrimSpace(want)
+	}
+	borders := make([]int, len(run)) // of run[:i+1], the longest start that is also its end
+	for i, k := 1, 0; i < len(run); i++ {
+		for k > 0 && !same(run[i], run[k]) {
+			k = borders[k-1]
+		}
+		if same(run[i], run[k]) {
+			k++
+		}
+		borders[i] = k
+	}
 	var places []int
-	for i := max(from, 0); i+len(run) <= len(lines) && len(places) < mostPlaces; i++ {
-		if slices.Equal(lines[i:i+len(run)], run) || trimmed && strings.TrimSpace(lines[i]) == strings.TrimSpace(run[0]) {
-			places = append(places, i)
+	for i, k := max(from, 0), 0; i < len(lines) && len(places) < mostPlaces; i++ {
+		for k > 0 && !same(lines[i], run[k]) {
+			k = borders[k-1]
+		}
+		if same(lines[i], run[k]) {
+			k++
+		}
+		if k == len(run) {
+			places = append(places, i+1-k)
+			k = borders[k-1]
 		}
 	}
 	return places

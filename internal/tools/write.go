@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -45,7 +46,7 @@ func createFile(w *workspace.Workspace) func(context.Context, createArguments) (
 
 // existing adds what to do about a file that is there already.
 func existing(name string, err error) error {
-	if strings.Contains(err.Error(), "exists already") {
+	if errors.Is(err, fs.ErrExist) {
 		return tool.Argumentf("%q exists already and is not overwritten. Change it with apply_patch, or choose another path.", name)
 	}
 	return err
