@@ -34,8 +34,9 @@
 // Compacted says that a checkpoint took the place of the beginning.
 //
 // A scheduler keeps no state on disk. After a restart, make the same calls
-// again: Extend and Admit for the transcript, Apply for the recorded
-// clearings, Sent for the requests. The same calls lead to the same state.
+// again: Extend and Admit for the transcript, and for each request Decide,
+// Apply with the recorded clearing, Sent. The same calls lead to the same
+// state.
 //
 // # The rule
 //
