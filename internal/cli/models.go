@@ -72,10 +72,20 @@ func newModels(env *Env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var asJSON bool
+	var refresh refresh
 	list := &cobra.Command{
 		Use: "list [WORD]", Short: "List the known models, or those with WORD in their name", Args: arguments(0, 1, "one word at most"),
-		RunE: func(c *cobra.Command, args []string) error { return listModels(env, strings.Join(args, ""), asJSON) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if refresh.wanted {
+				return refresh.list(c.Context(), env, strings.Join(args, ""), asJSON)
+			}
+			if refresh.provider != "" || refresh.endpoint != "" {
+				return usagef("--provider and --endpoint say whom to ask: add --refresh")
+			}
+			return listModels(env, strings.Join(args, ""), asJSON)
+		},
 	}
+	refresh.flags(list)
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show everything known about one model", Args: arguments(1, 1, "the ID of one model"),
 		RunE: func(c *cobra.Command, args []string) error { return showModel(env, args[0], asJSON) },
