@@ -2,7 +2,6 @@ package contextwindow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -96,7 +95,7 @@ func (r CompactionReport) ReclaimedTokens() int { return r.TokensBefore - r.Toke
 // reuse installs the newest valid checkpoint when it stands for more than
 // what is summarized now (F-SEL-05).
 func (m *Manager) reuse(in Input, f *Fit) (bool, error) {
-	c := m.compaction.Chain.Active(in.Transcript)
+	c := m.usable(in)
 	if c == nil || c.SummarizedThroughMessageIndex <= m.through {
 		return false, nil
 	}
@@ -118,17 +117,13 @@ func (m *Manager) compact(ctx context.Context, in Input, f *Fit, cut Cut) (bool,
 	if m.compacted[source] {
 		return false, nil // the same range again frees nothing (F-NOP-02)
 	}
-	parent, generation := m.compaction.Chain.Next()
-	c, err := m.compaction.Strategy.Compact(ctx, compaction.Input{
-		Transcript: in.Transcript, Through: cut.Through, Counter: m.counter, RangeTokens: cut.RangeTokens,
-		TargetTokens: m.compaction.SummaryTargetTokens, Request: currentRequestText(in), Index: &m.index,
-		Parent: parent, Generation: generation, Previous: m.compaction.Chain.Active(in.Transcript), Manual: cut.Manual, Now: m.compaction.Now(),
-	})
-	if errors.Is(err, compaction.ErrNoGain) {
-		return false, nil
+	made, err := m.make(ctx, in, cut)
+	if err != nil || len(made) == 0 {
+		return false, err
 	}
-	if err != nil {
-		return false, fmt.Errorf("compact messages 1 to %d: %w", cut.Through, err)
+	c := made[len(made)-1]
+	if c.Method == checkpoint.MethodFreshWindow {
+		cut = Cut{Through: c.SummarizedThroughMessageIndex, Shape: ShapeTurns, RangeTokens: c.TokensBefore}
 	}
 	if cut.RangeTokens-c.EstimatedCheckpointTokens < m.minReclaim() && !cut.Manual {
 		return false, nil // F-NOP-03
@@ -136,8 +131,10 @@ func (m *Manager) compact(ctx context.Context, in Input, f *Fit, cut Cut) (bool,
 	if p := m.layOut(in, cut, c); p.TokensAfter >= p.TokensBefore {
 		return false, nil // the marks on what stays outweigh the range (weak spot 5)
 	}
-	if err := m.compaction.Chain.Add(c, in.Transcript); err != nil {
-		return false, fmt.Errorf("keep checkpoint: %w", err)
+	for _, record := range made {
+		if err := m.compaction.Chain.Add(record, in.Transcript); err != nil {
+			return false, fmt.Errorf("keep checkpoint: %w", err)
+		}
 	}
 	m.compacted[source] = true
 	return true, m.install(in, f, c, cut, false)

@@ -33,6 +33,9 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 	}
 	if m.mode == Compact {
 		broken := m.step > 1 && (m.view.Generation() != generation || f.Model != m.lastModel)
+		if err := m.leaveOpaque(in); err != nil {
+			return nil, err
+		}
 		if err := m.beginClearing(in, broken); err != nil {
 			return nil, err
 		}
