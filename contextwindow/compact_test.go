@@ -406,6 +406,9 @@ func TestNewContext(t *testing.T) {
 	if len(f.Compactions) != 1 || !slices.Contains(f.Relief, contextwindow.ReliefRequested) {
 		t.Fatalf("relief %v", f.Relief)
 	}
+	if !strings.Contains(f.Warning, "the transcript keeps them") {
+		t.Errorf("a checkpoint took effect and the user is told %q (P-ROW-04)", f.Warning)
+	}
 	if f = c.fit(); len(f.Compactions) != 0 {
 		t.Error("the request was served twice")
 	}

@@ -58,6 +58,7 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 // conclude decides about a request and completes its Fit.
 func (m *Manager) conclude(f *Fit, generation int) (*Fit, error) {
 	m.decide(f)
+	f.tellCompaction()
 	f.RetainedMessages, f.PrefixTokens = m.view.RetainedMessages(), m.view.TakePrefix()
 	f.FreshTokens = m.fresh(f)
 	f.Checkpoint = m.active
@@ -138,6 +139,16 @@ func (m *Manager) fresh(f *Fit) int {
 	}
 	tokens := m.calibration(f.Model).Ratio(m.counter.Profile()) * float64(f.CountedTokens-f.PrefixTokens)
 	return min(f.Estimate.Tokens, int(math.Ceil(tokens)))
+}
+
+// tellCompaction warns of every checkpoint that took effect: only the user can
+// judge whether a fresh session would be better (P-ROW-04).
+func (f *Fit) tellCompaction() {
+	if n := len(f.Compactions); n > 0 && f.Action != Stop {
+		c := f.Compactions[n-1].Checkpoint
+		f.Warning = fmt.Sprintf("%d earlier messages are now in the window as a checkpoint of %d tokens; the transcript keeps them",
+			c.SummarizedThroughMessageIndex, c.EstimatedCheckpointTokens)
+	}
 }
 
 // decide picks the action: the mode does, never the measurement (C4, C14).

@@ -232,7 +232,8 @@ type Fit struct {
 	// Verdict says whether it fits, Action what is done about it.
 	Verdict budget.Verdict
 	Action  Action
-	// Warning is a line for people when the mode warns; empty otherwise.
+	// Warning is a line for people: the request is over budget and the mode
+	// warns, or a checkpoint took effect. Empty for none.
 	Warning string
 	// Relief lists what the mode Compact did to make the request fit, in
 	// order; Compactions are the checkpoints among it, Projections the tool

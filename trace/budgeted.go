@@ -195,8 +195,12 @@ func Warning(f *contextwindow.Fit) *ContextWarning {
 	if f.Warning == "" {
 		return nil
 	}
+	code := WarningOverBudget
+	if len(f.Compactions) > 0 {
+		code = WarningCompacted
+	}
 	return &ContextWarning{
-		Request: f.Step, Code: WarningOverBudget, EstimatedTokens: f.Estimate.Tokens, AvailableTokens: f.Budget.AvailableTokens,
+		Request: f.Step, Code: code, EstimatedTokens: f.Estimate.Tokens, AvailableTokens: f.Budget.AvailableTokens,
 	}
 }
 
