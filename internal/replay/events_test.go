@@ -108,7 +108,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 		}
 		return string(data)
 	}
-	if play() != play() {
+	if first, again := play(), play(); first != again {
 		t.Error("two replays of one session differ")
 	}
 }
