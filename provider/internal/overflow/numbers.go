@@ -23,6 +23,17 @@ var patterns = compile(
 	// vLLM.
 	`maximum context length is (?P<limit>`+num+`) tokens?.{0,400}?(?:contains?|prompt has)[^0-9]{0,20} (?P<used>`+num+`) input tokens`,
 	`passed (?P<in>`+num+`) input tokens and requested (?P<out>`+num+`) output tokens.{0,80}?context length is only (?P<limit>`+num+`)`,
+	// SGLang, Fireworks, Cloudflare, GitHub, Cohere, LM Studio, text-generation
+	// servers.
+	`maximum context length of (?P<limit>`+num+`) tokens.{0,80}?requested a total of (?P<used>`+num+`)`,
+	`prompt is too long:?\s*(?P<used>`+num+`), model maximum context length:?\s*(?P<limit>`+num+`)`,
+	`output tokens \((?P<used>`+num+`)\) exceeded this model context window limit \((?P<limit>`+num+`)`,
+	`max size:?\s*(?P<limit>`+num+`) tokens`,
+	`prompt cannot exceed (?P<limit>`+num+`) - received (?P<used>`+num+`)`,
+	`first (?P<used>`+num+`) tokens when context the overflows.{0,80}?only (?P<limit>`+num+`)`,
+	`must be <= (?P<limit>`+num+`)\. given:?\s*(?P<in>`+num+`) .inputs. tokens and (?P<out>`+num+`)`,
+	`must have less than (?P<limit>`+num+`) tokens\. given:?\s*(?P<used>`+num+`)`,
+	`(?:input|prompt) length \(?(?P<used>`+num+`)\)? (?:exceeds|is greater than) (?:maximum input length|max_seq_len) \(?(?P<limit>`+num+`)`,
 	// OpenAI's wording and its many copies.
 	`maximum context length is (?P<limit>`+num+`) tokens?[^0-9]{1,40}(?:you )?requested(?: about)? (?P<used>`+num+`)`,
 	`maximum context length is (?P<limit>`+num+`) tokens?[^0-9]{1,60}(?:resulted in|contains?|has)[^0-9]{0,20} (?P<used>`+num+`)`,
@@ -76,6 +87,9 @@ func numbers(text string) Verdict {
 			case "limit":
 				v.LimitTokens = leadingNumber(groups[i])
 			}
+		}
+		if v.LimitTokens > 0 && v.UsedTokens <= v.LimitTokens {
+			v.UsedTokens = 0 // a part of the request; the whole is not stated
 		}
 		return v
 	}

@@ -52,9 +52,14 @@ func (f Fields) Classify(status int) Verdict {
 	if otherReason(text) {
 		return Verdict{}
 	}
-	v := numbers(text)
-	if v.Overflow {
+	if long, found := stringTooLong(text); found {
+		return Verdict{Overflow: long}
+	}
+	if v := numbers(text); v.Overflow {
 		return v
+	}
+	if status == http.StatusRequestEntityTooLarge {
+		return Verdict{Overflow: true}
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusPaymentRequired {
 		return Verdict{}
@@ -67,8 +72,7 @@ func overflowCode(f Fields) bool {
 	for _, code := range []string{f.Code, f.Type} {
 		switch strings.ToLower(code) {
 		case "context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded",
-			"model_max_prompt_tokens_exceeded", "exceed_context_size_error", "string_above_max_length",
-			"request_too_large", "context_limit_exceeded", "max_context_length_exceeded":
+			"model_max_prompt_tokens_exceeded", "exceed_context_size_error", "request_too_large", "tokens_limit_reached", "context_limit_exceeded", "max_context_length_exceeded":
 			return true
 		}
 	}
@@ -125,14 +129,11 @@ func notOverflow() []words {
 		{all: []string{"insufficient_quota"}},
 		{all: []string{"resource exhausted"}},
 		{all: []string{"quota", "exceeded"}, none: []string{"context length", "context window"}},
-		// Sizes of single things, and of bodies in bytes.
+		// Sizes of single things.
 		{all: []string{"image", "exceeds"}, none: []string{"token", "context"}},
 		{all: []string{"image", "too large"}, none: []string{"context length", "context window", "prompt is too long"}},
 		{all: []string{"media", "exceed"}, none: []string{"token", "context window"}},
 		{all: []string{"image", "2013"}},
-		{all: []string{"payload size exceeds"}},
-		{all: []string{"25000000 bytes"}},
-		{all: []string{"25,000,000 bytes"}},
 		{all: []string{"bytes >", "maximum"}, none: []string{"token", "request_too_large"}},
 		// Malformed requests.
 		{all: []string{"thought_signature"}},
@@ -193,12 +194,44 @@ func sayings() []words {
 		{all: []string{"reduce your prompt"}},
 		{all: []string{"max_tokens must be at least 1, got -"}},
 		{all: []string{"max_completion_tokens must be at least 1, got -"}},
-		{all: []string{"string too long", "maximum length"}},
 		{all: []string{"too large for model with", "context length"}},
 		{all: []string{"truncating input prompt"}},
+		{all: []string{"input length exceeds", "context length"}},
+		{all: []string{"input tokens exceeded"}},
+		{all: []string{"number of input tokens exceeds"}},
+		{all: []string{"context the overflows", "context length of only"}},
+		{all: []string{"context window limit", "exceeded"}},
+		{all: []string{"too many tokens", "prompt"}},
+		{all: []string{"too many tokens", "size limit exceeded"}},
+		{all: []string{"tokens + `max_new_tokens` must be"}},
+		{all: []string{"`inputs` must have less than"}},
+		{all: []string{"exceeds maximum input length"}},
+		{all: []string{"is greater than max_seq_len"}},
+		{all: []string{"maximum context length", "reduce the length"}},
+		// Too many bytes or messages: less of the conversation helps as well.
+		{all: []string{"payload size exceeds"}},
+		{all: []string{"request body too large"}},
+		{all: []string{"request entity too large"}},
+		{all: []string{"body", "25000000"}},
+		{all: []string{"body", "25,000,000"}},
+		{all: []string{"array too long", "'messages'"}},
+		{all: []string{"array too long", "'input'"}},
 		{all: []string{"input tokens", "exceed", "limit"}, none: []string{"per minute", "per-minute", "per day"}},
 		{all: []string{"too many tokens", "context"}},
 	}
+}
+
+// longStringCharacters is the least bound on one text of a conversation;
+// names and ids have far smaller ones.
+const longStringCharacters = 100_000
+
+// stringTooLong reads OpenAI's complaint about one string: a text of the
+// conversation, or a name or id that no shorter conversation shortens.
+func stringTooLong(text string) (long, found bool) {
+	if !strings.Contains(text, "string too long") {
+		return false, false
+	}
+	return numberAfter(text, "maximum length") >= longStringCharacters, true
 }
 
 // quota reads a limit of tokens in a span of time: what one request asks for,
