@@ -90,7 +90,11 @@ func (x *exporter) all(ctx context.Context, s *Session) error {
 	}
 	hash, n := EmptyHash(), 0
 	var damage error
-	for e, err := range s.All(ctx) {
+	to := s.header.Messages
+	if s.salvage {
+		to = -1
+	}
+	for e, err := range s.entries(ctx, 0, to, EmptyHash()) {
 		if errors.Is(err, ErrDamaged) {
 			damage = err
 			break
@@ -107,8 +111,11 @@ func (x *exporter) all(ctx context.Context, s *Session) error {
 		}
 		hash, n = e.Prefix, n+1
 	}
+	if damage == nil && (n != s.header.Messages || hash != s.header.Hash) {
+		damage = s.damage(-1, fmt.Sprintf("its header states %d messages and another hash than the %d that are there", s.header.Messages, n))
+	}
 	if damage != nil {
-		loss, _ := encodeJSON(Loss{What: fmt.Sprintf("messages %d to %d are damaged and left out", n, s.header.Messages-1)})
+		loss, _ := encodeJSON(Loss{What: lossText(n, s.header.Messages)})
 		if err := x.write(Line{Type: LineLoss, N: &n, Body: loss}); err != nil {
 			return err
 		}
@@ -122,7 +129,14 @@ func (x *exporter) all(ctx context.Context, s *Session) error {
 	if err := x.write(Line{Type: LineEnd, Hash: &hash, Messages: n, Lines: x.lines + 1}); err != nil {
 		return err
 	}
-	return damage
+	return errors.Join(damage, s.lost)
+}
+
+func lossText(n, stated int) string {
+	if n < stated {
+		return fmt.Sprintf("messages %d to %d are damaged and left out", n, stated-1)
+	}
+	return fmt.Sprintf("the header of the session is damaged; the %d messages that are there are whole", n)
 }
 
 // messageLine makes sure that the line reads back to the same hash.

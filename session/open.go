@@ -57,7 +57,9 @@ type Session struct {
 	chain    *checkpoint.Chain
 	states   map[string][]byte
 	cost     Cost
-	stale    bool // the store may hold something else than this Session
+	stale    bool  // the store may hold something else than this Session
+	salvage  bool  // the header is not believed
+	lost     error // what of the header could not be read
 }
 
 // NewID returns a fresh id: a random UUID (RFC 9562, version 4).
@@ -202,12 +204,13 @@ func (s *Session) Status(i int) Status { return s.statuses[i-s.tr.Base()] }
 // Salvage opens a session for reading without looking at its messages, so that
 // Export can write what is whole of a damaged one.
 func Salvage(ctx context.Context, store Store, id string) (*Session, error) {
-	h, err := store.Header(ctx, id)
-	if err != nil && !errors.Is(err, ErrDamaged) {
-		return nil, err
+	h, lost := store.Header(ctx, id)
+	if lost != nil && !errors.Is(lost, ErrDamaged) {
+		return nil, lost
 	}
 	h.ID = id
-	s := &Session{store: store, opts: (*Options)(nil).withDefaults(), header: h, tr: &transcript.Transcript{}, chain: &checkpoint.Chain{}}
+	s := &Session{store: store, opts: (*Options)(nil).withDefaults(), header: h, tr: &transcript.Transcript{}, chain: &checkpoint.Chain{}, salvage: true, lost: lost}
+	var err error
 	if s.states, err = store.States(ctx, id); err != nil && !errors.Is(err, ErrDamaged) {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -158,52 +157,5 @@ func FuzzDamagedFile(f *testing.F) {
 		bad[int(at)%len(bad)] ^= flip
 		bad = bad[:len(bad)-int(cut)%len(bad)]
 		tryDamaged(t, t.TempDir(), bad)
-	})
-}
-
-// An export that is damaged anywhere is refused, or read with salvage and the
-// loss named; never a panic, never a silent gap.
-func FuzzReadExport(f *testing.F) {
-	store := opener(f.TempDir()).Open(f)
-	s, err := session.Create(f.Context(), store, "e", session.Info{}, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if _, err := s.Append(f.Context(), sessiontest.User("u", "x"), sessiontest.Assistant("a", "\xff<&>")); err != nil {
-		f.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := s.Export(f.Context(), &out); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(out.Bytes())
-	f.Add(out.Bytes()[:out.Len()/2])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, salvage := range []bool{false, true} {
-			_, content, err := session.ReadExport(io.LimitReader(bytes.NewReader(data), 1<<20), salvage)
-			if err != nil {
-				continue
-			}
-			failed := false
-			for _, err := range content.Messages {
-				failed = failed || err != nil
-			}
-			if failed {
-				continue
-			}
-			records, _, err := content.Records()
-			if salvage && err != nil {
-				t.Fatalf("salvage gives up: %v", err)
-			}
-			losses := 0
-			for _, r := range records {
-				if r.Kind == session.KindLoss {
-					losses++
-				}
-			}
-			if whole := err == nil && !salvage; salvage && losses == 0 && !bytes.Contains(data, []byte(`"end"`)) || whole && !bytes.Contains(data, []byte(`"end"`)) {
-				t.Fatal("an export without its end was taken for whole")
-			}
-		}
 	})
 }
