@@ -150,8 +150,9 @@ func TestAuthorize(t *testing.T) {
 	hook.Action = policy.Confirm
 	expect(r.Authorize(ctx, read, hook), policy.Allow, policy.CauseApproval)
 	expect(r.Authorize(ctx, read, hook), policy.Allow, policy.CauseApproval)
-	if *asked != 4 {
-		t.Errorf("asked %d times, want 4: a hook's confirmation is always asked for", *asked)
+	expect(r.Authorize(ctx, run, hook), policy.Allow, policy.CauseApproval)
+	if *asked != 5 {
+		t.Errorf("asked %d times, want 5: a hook's confirmation is always asked for", *asked)
 	}
 	r.End()
 	expect(r.Authorize(ctx, run), policy.Deny, policy.CauseCanceled)

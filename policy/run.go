@@ -54,16 +54,17 @@ func (p *Policy) Begin(confirm Confirmer) *Run {
 // asked and can only make the outcome stricter; an opinion of Confirm is asked
 // for even where the scope was approved before.
 func (r *Run) Authorize(ctx context.Context, q Request, opinions ...Decision) Decision {
-	own := r.policy.Decide(q)
-	d := own
+	d := r.policy.Decide(q)
+	hooked := false // a hook wants each call to be confirmed
 	for _, opinion := range opinions {
 		d = Stricter(d, opinion)
+		hooked = hooked || opinion.Action == Confirm
 	}
 	if r.isEnded() {
 		return Stricter(d, Decision{Action: Deny, Cause: CauseCanceled, Source: "run", Reason: "the run has ended"})
 	}
 	if d.Action != Confirm {
-		return Stricter(d, d)
+		return d
 	}
 	if r.confirm == nil {
 		return Decision{Action: Deny, Cause: CauseNoChannel, Source: d.Source,
@@ -76,7 +77,7 @@ func (r *Run) Authorize(ctx context.Context, q Request, opinions ...Decision) De
 		return canceled(d)
 	}
 	key := scope{q.Tool, string(q.Risk), q.Scope}
-	if own.Action == Confirm && d == own && q.Scope != "" && r.isApproved(key) {
+	if !hooked && q.Scope != "" && r.isApproved(key) {
 		return Decision{Action: Allow, Cause: CauseRunApproval, Source: "person", Reason: "approved earlier in this run"}
 	}
 	answer, err := r.confirm(ctx, q, d)

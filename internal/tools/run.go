@@ -118,8 +118,19 @@ func (r *commandRunner) run(ctx context.Context, args []string, dir string, time
 	if result.Text != "" && end.last != '\n' {
 		result.Text += "\n"
 	}
-	result.Text += "[" + ending(exit, timeout) + "]\n"
+	note := ending(exit, timeout)
+	if exit.Confinement.Enforced && result.Outcome != message.OutcomeSuccess && refused(result.Text) {
+		note += "; a permission may be missing because programs can write only in the workspace and in the folder that TMPDIR names"
+	}
+	result.Text += "[" + note + "]\n"
 	return result
+}
+
+// refused reports whether the end of a program's output speaks of a missing
+// permission, which confinement may be the reason for.
+func refused(text string) bool {
+	text = text[max(0, len(text)-8192):]
+	return strings.Contains(text, "ermission denied") || strings.Contains(text, "peration not permitted") || strings.Contains(text, "EACCES")
 }
 
 func outcome(exit command.Exit) message.Outcome {

@@ -430,7 +430,7 @@ func TestRunCommand(t *testing.T) {
 	confined := command.Expect([]string{b.dir}).Enforced
 	r := b.call("run_command", object{"command": []string{"sh", "-c", "echo x >" + b.outside + "/new"}})
 	_, err = os.Stat(filepath.Join(b.outside, "new"))
-	if confined && (err == nil || r.Outcome != failure) || !confined && !strings.Contains(r.Text, "Not confined") {
+	if confined && (err == nil || r.Outcome != failure || !strings.Contains(r.Text, "can write only in the workspace")) || !confined && !strings.Contains(r.Text, "Not confined") {
 		t.Errorf("confined %v: %+v, %v", confined, r, err)
 	}
 }
