@@ -54,13 +54,14 @@ const (
 	down
 	trouble
 	know
+	polite
 	familyCount
 )
 
 var familyNames = [familyCount]string{"prohibit", "oblige", "wish", "condition", "guard", "prefer", "bound", "correct",
 	"decide", "keep", "order", "grant", "grant!", "permit", "limit", "claim", "claim!", "doubt", "chatter", "narrate", "ask", "reason",
 	"choose", "report", "back", "word", "task", "contrast", "test", "success",
-	"waive", "consult", "need", "shield", "down", "trouble", "know"}
+	"waive", "consult", "need", "shield", "down", "trouble", "know", "polite"}
 
 // maxLanguages is how many languages a lexicon may have: a set of them is kept
 // in one word.

@@ -3,7 +3,7 @@
 // places and languages, among small talk, pasted logs and look-alikes, and
 // compacts the whole by 98 %.
 //
-//	FORGE_CORPUS=… go run ./internal/seeded [-ranges 30] [-seed 1] [-tokens 100000] [-chatter 3] [-misses]
+//	FORGE_CORPUS=… go run ./internal/seeded [-ranges 30] [-seed 1] [-tokens 100000] [-chatter 3] [-sets dev,heldout] [-misses]
 //
 // A rule counts as kept when one line of the checkpoint comes from its message
 // and holds all of its discriminative words. The phrasings come in two sets:
@@ -37,7 +37,8 @@ func main() {
 	first := flag.Uint64("seed", 1, "seed of the first range")
 	tokens := flag.Int("tokens", 100_000, "least weight of a range")
 	small := flag.Int("chatter", 3, "weight of the small talk, in multiples of the checkpoint's")
-	misses := flag.Bool("misses", false, "print the rules of the tuning set that were lost")
+	sets := flag.String("sets", "dev,heldout", "sets of phrasings, by the names of their files")
+	misses := flag.Bool("misses", false, "print the rules that were lost, of all sets but the held-out one")
 	fast := flag.Bool("speed", false, "measure the time of a checkpoint instead")
 	flag.Parse()
 	if *fast {
@@ -47,7 +48,7 @@ func main() {
 		}
 		return
 	}
-	if err := run(os.Stdout, os.Getenv("FORGE_CORPUS"), *ranges, *first, *tokens, *small, *misses); err != nil {
+	if err := run(os.Stdout, os.Getenv("FORGE_CORPUS"), strings.Split(*sets, ","), *ranges, *first, *tokens, *small, *misses); err != nil {
 		fmt.Fprintln(os.Stderr, "seeded:", err)
 		os.Exit(1)
 	}
@@ -65,12 +66,12 @@ func runSpeed(out io.Writer, corpus string, small int) error {
 	return speed(out, sessions, w, small)
 }
 
-func run(out io.Writer, corpus string, ranges int, first uint64, tokens, small int, misses bool) error {
+func run(out io.Writer, corpus string, sets []string, ranges int, first uint64, tokens, small int, misses bool) error {
 	sessions, err := loadSessions(corpus)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"dev", "heldout"} {
+	for _, name := range sets {
 		w, err := readWording(name, name+".txt", "chatter_"+name+".txt")
 		if err != nil {
 			return err
@@ -79,7 +80,7 @@ func run(out io.Writer, corpus string, ranges int, first uint64, tokens, small i
 		if err != nil {
 			return err
 		}
-		res.print(out, misses && name == "dev")
+		res.print(out, misses && name != "heldout")
 		if _, err := survival(out, sessions, w, max(1, ranges/10), first, tokens, small); err != nil {
 			return err
 		}
