@@ -26,6 +26,7 @@ import (
 const (
 	maxErrorBytes  = 1 << 20
 	maxAnswerBytes = 64 << 20
+	maxStreamBytes = 256 << 20
 
 	defaultAttempts    = 4
 	defaultWait        = 500 * time.Millisecond
@@ -168,7 +169,7 @@ func (c *Client) attempt(ctx context.Context, call Call, a *attemptState, yield 
 		return c.notStreamed(ctx, response)
 	}
 	events := NewReader(response.Body, 0)
-	for {
+	for total := 0; ; {
 		e, err := events.Next()
 		if ender, ok := a.turn.(interface{ Ended() bool }); ok && err == io.EOF && ender.Ended() {
 			return a.finish(yield)
@@ -177,6 +178,9 @@ func (c *Client) attempt(ctx context.Context, call Call, a *attemptState, yield 
 			return c.broken(ctx, err)
 		}
 		idle.Reset(c.connection.IdleTimeout)
+		if total += len(e.Data); total > maxStreamBytes {
+			return &model.Error{Kind: model.ErrIncompleteStream, Body: []byte{}, Err: fmt.Errorf("the answer has more than %d bytes", maxStreamBytes)}
+		}
 		out, err := a.turn.Take(e)
 		if err != nil {
 			return err
