@@ -129,14 +129,6 @@ func verify(t testing.TB, store session.Store, id string) session.Report {
 	return r
 }
 
-func ids(tr *transcript.Transcript) []string {
-	var out []string
-	for _, m := range tr.All() {
-		out = append(out, m.ID)
-	}
-	return out
-}
-
 // F-CKP-01, F-E2E-06, resolution C16, B20, weak spot 15: every admitted message is there
 // after a restart, whatever became of its turn, and uncompleted turns are
 // known.

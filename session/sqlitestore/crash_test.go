@@ -131,7 +131,7 @@ func crashWorker(dir string, r *rand.Rand) error {
 // tables loses nothing that it was told was stored, and leaves nothing half
 // done. 1,000 kills in a soak.
 func TestKilledAtRandomPoints(t *testing.T) {
-	kills := soak(25, 1000)
+	kills := soak(24, 1000)
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d kills", seed, kills)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -191,7 +191,7 @@ func crashOnce(t *testing.T, r *rand.Rand, dir string, forks map[string]bool, st
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	kill := time.AfterFunc(time.Duration(20+r.IntN(300))*time.Millisecond, func() { cmd.Process.Kill() }) // the random point
+	kill := time.AfterFunc(time.Duration(20+r.IntN(200))*time.Millisecond, func() { cmd.Process.Kill() }) // the random point
 	defer kill.Stop()
 	for lines.Scan() {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
@@ -257,7 +257,7 @@ func turnsWorker(dir, name string, n int) error {
 // B13, must reach 2: two processes on one session: one writes, the other is
 // refused or reads; no message is lost or doubled. 10,000 in a soak.
 func TestTwoProcesses(t *testing.T) {
-	n := soak(150, 5000)
+	n := soak(100, 5000)
 	dir := t.TempDir()
 	store := opener(dir).Open(t)
 	s, err := session.Create(t.Context(), store, "t", session.Info{}, nil)

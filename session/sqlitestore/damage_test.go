@@ -124,7 +124,7 @@ func TestDamagedFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	outcomes := map[string]int{}
 	dir := t.TempDir()
-	for range soak(150, 5000) {
+	for range soak(60, 5000) {
 		bad := bytes.Clone(data)
 		switch r.IntN(3) {
 		case 0:
