@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -104,8 +105,9 @@ func (e *CallError) Unwrap() error { return e.Err }
 // Result is the answer to the call.
 func (e *CallError) Result() Result { return Failure(e.Error()) }
 
-// Plan says what a call would do. Nothing is run. The error is a *CallError,
-// or the context's.
+// Plan says what a call would do. Nothing is run. The plan's Run works once,
+// whatever the tool does, and not at all when its context is done. The error is
+// a *CallError, or the context's.
 func (s *Set) Plan(ctx context.Context, call message.ToolCall) (Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return Plan{}, err
@@ -126,5 +128,20 @@ func (s *Set) Plan(ctx context.Context, call message.ToolCall) (Plan, error) {
 		return Plan{}, &CallError{Tool: call.Name, Err: err}
 	}
 	plan.Tool, plan.Risk = s.definitions[i].Name, s.risks[i]
+	plan.Run = once(plan.Run)
 	return plan, nil
+}
+
+// once keeps a plan from running twice, and its result within its bounds.
+func once(run func(context.Context) Result) func(context.Context) Result {
+	var ran atomic.Bool
+	return func(ctx context.Context) Result {
+		switch {
+		case ctx.Err() != nil:
+			return Failure("The call was interrupted before it began.")
+		case ran.Swap(true):
+			return Failure("The call has been run already and is not run again.")
+		}
+		return run(ctx).bounded()
+	}
 }

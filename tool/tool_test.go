@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -82,6 +84,48 @@ func TestSetIsFixed(t *testing.T) {
 	}
 	if got := plan.Run(t.Context()); got.Text != "ran x" || got.Outcome != message.OutcomeSuccess {
 		t.Errorf("result %+v", got)
+	}
+}
+
+// A plan runs once, however often and by however many it is asked for
+// (F-SEC-10), and not in a run that has ended.
+func TestPlanRunsOnce(t *testing.T) {
+	var count atomic.Int32
+	counting := good("count")
+	counting.plan = func(string) (tool.Plan, error) {
+		return tool.Plan{Run: func(context.Context) tool.Result {
+			count.Add(1)
+			return tool.Result{Text: "a\xff", Outcome: message.OutcomeSuccess}
+		}}, nil
+	}
+	s, err := tool.NewSet(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(t.Context(), message.ToolCall{Name: "count"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := plan.Run(done); r.Outcome != message.OutcomeFailure || count.Load() != 0 {
+		t.Errorf("ran in a run that has ended: %+v", r)
+	}
+	var wait sync.WaitGroup
+	var succeeded atomic.Int32
+	for range 16 {
+		wait.Go(func() {
+			if r := plan.Run(t.Context()); r.Outcome == message.OutcomeSuccess {
+				succeeded.Add(1)
+				if r.Text != "a\uFFFD" {
+					t.Errorf("text %q", r.Text)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if count.Load() != 1 || succeeded.Load() != 1 {
+		t.Errorf("ran %d times, %d successes", count.Load(), succeeded.Load())
 	}
 }
 
