@@ -19,6 +19,7 @@ lint: ## gofmt, go vet, staticcheck, go mod tidy
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go mod tidy -diff
 	go -C tools mod tidy -diff
+	go -C internal/sdkoracle mod tidy -diff
 
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	.ci/fuzz $(FUZZTIME)

@@ -22,10 +22,12 @@ import (
 const cases = 120
 
 // recorder stands for the network: it keeps what is sent and answers with a
-// stream.
+// stream or a document.
 type recorder struct {
 	body   []byte
 	stream string
+	// document is answered instead where it is set.
+	document string
 }
 
 func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -35,7 +37,11 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(r.stream)), Request: q}, nil
+	kind, answer := "text/event-stream", r.stream
+	if r.document != "" {
+		kind, answer = "application/json", r.document
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(answer)), Request: q}, nil
 }
 
 func (r *recorder) client() *http.Client { return &http.Client{Transport: r} }

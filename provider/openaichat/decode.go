@@ -165,7 +165,7 @@ func (t *turn) take(d delta) []model.Event {
 	}
 	think(d.ReasoningContent.text, "reasoning_content")
 	think(d.Reasoning.text, "reasoning")
-	think(d.Content.thinking, "reasoning_content")
+	think(d.Content.thinking, thinkingPart)
 	if len(d.ReasoningDetails) > 0 && d.ReasoningDetails[0] == '[' {
 		var list []json.RawMessage
 		if json.Unmarshal(d.ReasoningDetails, &list) == nil {

@@ -43,7 +43,7 @@ func TestReasoningGoesBackAsTheServerNamesIt(t *testing.T) {
 		{"sealed details", "", []string{chunk(`{"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a"}]}`),
 			chunk(`{"reasoning_details":[{"type":"reasoning.encrypted","data":"c2VhbA=="}]}`)},
 			`"reasoning_details":[{"type":"reasoning.text","text":"a"},{"type":"reasoning.encrypted","data":"c2VhbA=="}]`},
-		{"parts of Mistral", "", []string{chunk(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`)}, `"reasoning_content":"a"`},
+		{"parts of Mistral", "", []string{chunk(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`)}, `"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]},{"type":"text","text":"Yes."}]}`},
 		{"never", openaichat.ReasoningNever, []string{chunk(`{"reasoning_content":"a"}`)}, ``},
 	}
 	for _, test := range tests {
@@ -61,6 +61,9 @@ func TestReasoningGoesBackAsTheServerNamesIt(t *testing.T) {
 			}
 			body := string(server.Requests()[1].Body)
 			want := `{"role":"assistant",` + test.want + `,"content":"Yes."}`
+			if strings.HasPrefix(test.want, `"content"`) {
+				want = `{"role":"assistant",` + test.want
+			}
 			if test.want == "" {
 				want = `{"role":"assistant","content":"Yes."}`
 			}

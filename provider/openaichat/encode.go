@@ -180,16 +180,23 @@ func (m *Model) writeAssistant(j *wire.JSON, msg message.Message) {
 		return // nothing that this provider could read
 	}
 	j.Open('{').Field("role", "assistant")
+	thinking := ""
 	for _, r := range reasoning {
-		if r.details != nil {
+		switch {
+		case r.details != nil:
 			j.Key(r.field).Raw(r.details, "reasoning of the assistant")
-		} else {
+		case r.field == thinkingPart:
+			thinking = r.text
+		default:
 			j.Field(r.field, r.text)
 		}
 	}
-	if text != "" {
+	switch {
+	case thinking != "":
+		writeThinking(j, thinking, text)
+	case text != "":
 		j.Field("content", text)
-	} else {
+	default:
 		j.Key("content").Raw([]byte("null"), "")
 	}
 	if calls > 0 {
@@ -209,6 +216,19 @@ func (m *Model) writeAssistant(j *wire.JSON, msg message.Message) {
 		j.Close(']')
 	}
 	j.Close('}')
+}
+
+// thinkingPart is our name for reasoning that stands among the parts of the
+// content, as Mistral has it.
+const thinkingPart = "thinking"
+
+func writeThinking(j *wire.JSON, thinking, text string) {
+	j.Key("content").Open('[').Open('{').Field("type", "thinking").Key("thinking").Open('[').
+		Open('{').Field("type", "text").Field("text", thinking).Close('}').Close(']').Close('}')
+	if text != "" {
+		j.Open('{').Field("type", "text").Field("text", text).Close('}')
+	}
+	j.Close(']')
 }
 
 // sentReasoning is one member with reasoning: a text, or a list that is
@@ -256,4 +276,6 @@ func (m *Model) reasoning(msg message.Message) []sentReasoning {
 	return out
 }
 
-func reasoningField(name string) bool { return name == "reasoning" || name == "reasoning_content" }
+func reasoningField(name string) bool {
+	return name == "reasoning" || name == "reasoning_content" || name == thinkingPart
+}
