@@ -48,6 +48,11 @@ var ErrNothing = errors.New("nothing to compact")
 // ErrLimitReached is wrapped by *LimitError.
 var ErrLimitReached = errors.New("context limit reached")
 
+// ErrPartial: the transcript holds only what follows a checkpoint
+// (transcript.Resume), and what is asked for needs all of it. Load the whole
+// session and go on with a new manager.
+var ErrPartial = errors.New("the transcript does not hold the whole conversation")
+
 // A LimitError says that a request must not be sent because its mandatory
 // part alone does not fit (F-CLS-12, F-EVT-05).
 type LimitError struct {

@@ -63,6 +63,9 @@ func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, e
 	if in.Transcript == nil {
 		return nil, fmt.Errorf("%w: the transcript is nil", ErrInvalid)
 	}
+	if in.Transcript.Base() > 0 {
+		return nil, fmt.Errorf("plan a compaction: %w: it begins at message %d", ErrPartial, in.Transcript.Base()+1)
+	}
 	if err := m.derive(in); err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ type Clearing struct {
 
 // observe gives the scheduler what is new in the conversation.
 func (m *Manager) observe(t *transcript.Transcript, end int) error {
+	m.observed = max(m.observed, t.Base())
 	for ; m.observed < end; m.observed++ {
 		i := m.observed
 		if m.view.Hidden(i) {
@@ -139,6 +140,32 @@ func (m *Manager) project(t *transcript.Transcript, ref transcript.Ref, reason s
 	return m.view.Project(ref, text, reason)
 }
 
+// replayPartly puts the recorded stand-ins of the messages that are held into
+// the view. What the requests cost before is not known then, so clearing for
+// its price begins anew.
+func (m *Manager) replayPartly(t *transcript.Transcript, cs []Clearing) error {
+	if err := m.observe(t, t.Len()); err != nil {
+		return err
+	}
+	for _, c := range cs {
+		for _, refs := range c.Cleared {
+			for _, ref := range refs {
+				if ref.Message < t.Base() {
+					continue
+				}
+				if err := m.project(t, ref, activeview.ReasonCleared); err != nil {
+					return err
+				}
+				if err := m.scheduler.Apply([]transcript.Ref{ref}); err != nil {
+					return fmt.Errorf("clear old tool output: %w", err)
+				}
+			}
+		}
+	}
+	m.scheduler.CacheBroken()
+	return nil
+}
+
 // compactedTo tells the scheduler that a checkpoint took the place of the
 // beginning.
 func (m *Manager) compactedTo(through int) {
@@ -156,6 +183,9 @@ func (m *Manager) compactedTo(through int) {
 // replayClearings brings a new scheduler to a recorded state. The view has all
 // messages and nothing is cleared or hidden yet.
 func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error {
+	if t.Base() > 0 {
+		return m.replayPartly(t, cs)
+	}
 	for _, c := range cs {
 		if c.Messages > t.Len() {
 			return fmt.Errorf("%w: the state is of a longer transcript", ErrInvalid)

@@ -2,6 +2,7 @@ package contextwindow
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/forge-agent/forge/budget"
 )
@@ -34,7 +35,10 @@ func (m *Manager) relieve(ctx context.Context, in Input, f *Fit) error {
 		if err := m.clearForBudget(in, f); err != nil || f.Verdict == budget.Fits && !requested {
 			return err
 		}
-		done, err := m.reuse(in, f)
+		done, err := false, error(nil)
+		if in.Transcript.Base() == 0 {
+			done, err = m.reuse(in, f)
+		}
 		if err != nil {
 			return err
 		}
@@ -51,6 +55,9 @@ func (m *Manager) relieve(ctx context.Context, in Input, f *Fit) error {
 // compactUntilFits makes at most MaxAttempts checkpoints: the first cut whose
 // outcome is expected to fit, then the next smaller one.
 func (m *Manager) compactUntilFits(ctx context.Context, in Input, f *Fit, requested bool) error {
+	if in.Transcript.Base() > 0 {
+		return fmt.Errorf("make a checkpoint: %w: it begins at message %d", ErrPartial, in.Transcript.Base()+1)
+	}
 	cuts := m.cuts(in)
 	for attempts := 0; attempts < MaxAttempts && len(cuts) > 0; attempts++ {
 		i := m.firstThatFits(f, cuts)

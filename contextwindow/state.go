@@ -50,6 +50,10 @@ func (m *Manager) State() State {
 // input holds the transcript as it is now, at least as long as it was then.
 // A checkpoint that is no longer valid is left out, and the view begins with
 // the whole transcript: the next Fit makes it fit again.
+//
+// The transcript may hold only what follows the checkpoint (transcript.Resume).
+// Requests are weighed and sent from it; what needs the rest, a new checkpoint
+// above all, is refused with ErrPartial.
 func (m *Manager) Restore(in Input, s State) error {
 	if m.step > 0 || in.Transcript == nil {
 		return fmt.Errorf("%w: restore a manager before its first Fit, with a transcript", ErrInvalid)
@@ -66,7 +70,13 @@ func (m *Manager) Restore(in Input, s State) error {
 	}
 	m.answered, m.lastModel = s.Answered, s.Model
 	if s.Checkpoint == "" {
+		if in.Transcript.Base() > 0 {
+			return fmt.Errorf("restore: %w and no checkpoint stands for the rest", ErrPartial)
+		}
 		return nil
+	}
+	if in.Transcript.Base() > 0 && (len(s.Users)+len(s.Kept) > 0 || s.Through < in.Transcript.Base()) {
+		return fmt.Errorf("restore: %w: user messages before message %d are in the view", ErrPartial, in.Transcript.Base()+1)
 	}
 	c := m.compaction.Chain.ActiveWhere(in.Transcript, func(c *checkpoint.Checkpoint) bool { return c.ID == s.Checkpoint })
 	if c == nil || s.Through > in.Transcript.Len() {

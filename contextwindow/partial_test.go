@@ -1,0 +1,58 @@
+package contextwindow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/forge-agent/forge/checkpoint"
+	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// A session that is opened behind its checkpoint gives the same request as the
+// whole one, and says so when it needs the rest.
+func TestPartialTranscript(t *testing.T) {
+	chain := &checkpoint.Chain{}
+	c := converse(t, 6000, contextwindow.Compaction{Chain: chain})
+	for i := 0; chain.Len() == 0; i++ {
+		c.turn(fmt.Sprintf("Question %d?", i), 1, 100)
+		c.answer(300)
+		c.fit()
+	}
+	state := c.m.State()
+	part, err := transcript.Resume(c.tr.PrefixAt(state.Through))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.tr.From(state.Through) {
+		if err := part.Append(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := converse(t, 6000, contextwindow.Compaction{Chain: chain})
+	p.tr, p.in.Transcript, p.n = part, part, c.n
+	if err := p.m.Restore(p.in, state); err != nil {
+		t.Fatal(err)
+	}
+	c.user("Next?")
+	p.user("Next?")
+	a, b := c.fit(), p.fit()
+	if a.Estimate.Tokens != b.Estimate.Tokens || string(encode(c.m.View())) != string(encode(p.m.View())) {
+		t.Errorf("the whole weighs %d tokens, the part %d", a.Estimate.Tokens, b.Estimate.Tokens)
+	}
+	for range 40 {
+		p.answer(300)
+		p.user("Go on.")
+		if _, err = p.m.Fit(context.Background(), p.in); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, contextwindow.ErrPartial) {
+		t.Errorf("a checkpoint of a part: %v", err)
+	}
+	if _, err := p.m.Plan(context.Background(), p.in, contextwindow.ManualOptions{}); !errors.Is(err, contextwindow.ErrPartial) {
+		t.Errorf("a plan over a part: %v", err)
+	}
+}
