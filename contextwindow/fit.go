@@ -22,7 +22,7 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 	if in.Transcript == nil {
 		return nil, fmt.Errorf("%w: the transcript is nil", ErrInvalid)
 	}
-	visited, generation := m.view.Visited(), m.view.Generation()
+	visited, generation := m.visited(), m.view.Generation()
 	if err := m.derive(in); err != nil {
 		return nil, err
 	}
@@ -55,6 +55,9 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 	return m.conclude(f, generation)
 }
 
+// visited is how many items view and scheduler have looked at.
+func (m *Manager) visited() int { return m.view.Visited() + m.scheduler.Visited() }
+
 // conclude decides about a request and completes its Fit.
 func (m *Manager) conclude(f *Fit, generation int) (*Fit, error) {
 	m.decide(f)
@@ -64,7 +67,7 @@ func (m *Manager) conclude(f *Fit, generation int) (*Fit, error) {
 	f.Checkpoint = m.active
 	f.Ledger, f.LedgerHash = m.view.TakeDelta(), m.view.LedgerHash()
 	f.Restructured = f.Attempt > 1 || m.step > 1 && f.sample.Generation != m.sampleGeneration(generation)
-	f.Visited += m.view.Visited()
+	f.Visited += m.visited()
 	m.sent = f
 	m.answered = f.Action != Stop
 	if f.Action != Stop {

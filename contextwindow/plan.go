@@ -207,6 +207,9 @@ func (m *Manager) Apply(in Input, p *Plan) error {
 	return nil
 }
 
+// Counted returns what the view weighs now, as counted.
+func (m *Manager) Counted() int { return m.view.Breakdown().Total() }
+
 // View returns the messages that the next request would have, without the
 // instructions.
 func (m *Manager) View() []message.Message { return m.view.Messages() }

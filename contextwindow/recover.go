@@ -49,7 +49,7 @@ func (m *Manager) Recover(ctx context.Context, in Input, failed *model.Error) (*
 	m.recovered, m.recoveredAt = true, in.Transcript.Len()
 	m.learnWindow(failed.LimitTokens)
 	f := *last
-	f.Visited = -m.view.Visited()
+	f.Visited = -m.visited()
 	f.Relief, f.Compactions, f.Projections, f.Reminder, f.ReminderTier = nil, nil, nil, "", 0
 	f.Attempt++
 	f.Budget, f.Capabilities = m.budget, m.capabilities
