@@ -99,6 +99,10 @@ type Capabilities struct {
 	// MaxOutputSource says where MaxOutputTokens comes from, empty when it is
 	// unknown.
 	MaxOutputSource WindowSource
+	// Wire names the protocol that carries a request, one of package
+	// tokencount's: the same request weighs differently on different ones.
+	// Empty when unknown.
+	Wire string
 	// PromptCache says how the provider's cache covers the beginning of a
 	// request.
 	PromptCache PromptCache

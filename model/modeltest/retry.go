@@ -136,7 +136,7 @@ func (s *suite) request(t *testing.T) {
 	})
 	t.Run("capabilities", func(t *testing.T) {
 		c := s.model(t, NewServer(t, good)).Capabilities()
-		if c.Provider == "" || c.Model == "" || c.WindowTokens <= 0 || c.WindowSource == "" || c.NativeCompaction == "" || c.ContinuationProjection == "" {
+		if c.Provider == "" || c.Model == "" || c.WindowTokens <= 0 || c.WindowSource == "" || c.Wire == "" || c.NativeCompaction == "" || c.ContinuationProjection == "" {
 			t.Errorf("got %+v", c)
 		}
 	})

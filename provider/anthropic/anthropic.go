@@ -23,6 +23,7 @@ import (
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider"
 	"github.com/forge-agent/forge/provider/internal/wire"
+	"github.com/forge-agent/forge/tokencount"
 )
 
 // Provider is the default name of the provider.
@@ -102,7 +103,7 @@ func New(o Options) (*Model, error) {
 		known, _ := catalog.Default().Resolve(o.Model)
 		c = known.Capabilities()
 	}
-	c.Provider, c.Model = o.Provider, o.Model
+	c.Provider, c.Model, c.Wire = o.Provider, o.Model, string(tokencount.WireMessages)
 	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionOpaqueItem, model.ContinuationProjectionAdapterOwned
 	if o.NoCompaction {
 		c.NativeCompaction = model.NativeCompactionUnsupported

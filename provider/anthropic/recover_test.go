@@ -19,7 +19,7 @@ import (
 
 // An overflow that the provider states on the wire teaches the window and is
 // answered by one smaller request with the same input; one after output is not
-// (weak spot 6, F-OVF-01, F-OVF-02, F-OVF-03, F-TST-13, F-TST-14).
+// (weak spot 6, F-OVF-01, F-OVF-02, F-OVF-03, F-TST-13, F-TST-14, C9).
 func TestOverflowIsRecovered(t *testing.T) {
 	const refusal = `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 30200 tokens > 24000 maximum"}}`
 	answers, err := modeltest.ParseAnswers(answers)

@@ -18,7 +18,8 @@ import (
 //go:embed testdata/conformance.txtar
 var answers []byte
 
-// Every adapter passes the same suite, over its own wire format (F-CAP-01,
+// Every adapter passes the same suite, over its own wire format: encoding,
+// pairing, reasoning and opaque state are the adapter's (F-CAP-01, F-CAP-05,
 // F-OVF-01, F-TST-09, F-TST-14, B4, B12, B26, weak spots 6, 8).
 func TestConformance(t *testing.T) {
 	modeltest.Run(t, subject())

@@ -18,6 +18,7 @@ import (
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider"
 	"github.com/forge-agent/forge/provider/internal/wire"
+	"github.com/forge-agent/forge/tokencount"
 )
 
 // Provider is the default name of the provider.
@@ -77,7 +78,7 @@ func New(o Options) (*Model, error) {
 		known, _ := catalog.Default().Resolve(o.Model)
 		c = known.Capabilities()
 	}
-	c.Provider, c.Model = o.Provider, o.Model
+	c.Provider, c.Model, c.Wire = o.Provider, o.Model, string(tokencount.WireGemini)
 	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionUnsupported, model.ContinuationProjectionAdapterOwned
 	c.PromptCache.Breakpoints, c.CountsRequests = 0, true
 	return &Model{options: o, name: strings.TrimPrefix(o.Model, "models/"), capabilities: c, client: client}, nil
