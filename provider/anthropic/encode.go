@@ -233,7 +233,7 @@ func (m *Model) sends(msg message.Message, b message.Block) (role string, ok boo
 		return role, role == "assistant" && b.Provider == m.options.Provider && (b.Text != "" || len(b.Opaque) > 0)
 	case message.Opaque:
 		if b.Type == nativeType {
-			role = "assistant" // as it came
+			return "assistant", b.Provider == m.options.Provider && !m.options.NoCompaction // as it came
 		}
 		return role, b.Provider == m.options.Provider
 	}

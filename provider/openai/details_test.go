@@ -212,6 +212,14 @@ func TestNativeCompaction(t *testing.T) {
 			t.Errorf("the item is sent by %+v", o)
 		}
 	}
+	// Inside a reply it stands beside what it summarizes: another endpoint does
+	// without it.
+	beside := model.Request{Messages: []message.Message{text(message.RoleUser, "Old."), {Role: message.RoleAssistant, Blocks: append(stands.Blocks, message.Text{Text: "Yes."})}}}
+	for _, o := range []openai.Options{{Provider: "azure"}, {NoCompaction: true}} {
+		if body := encode(t, o, beside); strings.Contains(body, "cmp1") || !strings.Contains(body, `"Yes."`) {
+			t.Errorf("with %+v: %s", o, body)
+		}
+	}
 	for _, answer := range []string{`{"output":[` + user + `]}`, `{"output":[{"type":"compaction"}]}`, `nope`, `{"output":[` + sealed + `],"usage":{"input_tokens":-1}}`} {
 		m, _ := serve(t, openai.Options{}, modeltest.Document(200, answer))
 		if item, err := m.CompactNative(t.Context(), r.Messages[1:]); err == nil || item.Data != nil {

@@ -230,7 +230,7 @@ func (m *Model) writeAssistant(j *wire.JSON, msg message.Message) {
 
 // writeUnread writes an item, or each item of a list, as it came.
 func (m *Model) writeUnread(j *wire.JSON, b message.Opaque) {
-	if b.Provider != m.options.Provider || b.Type == phaseType {
+	if b.Provider != m.options.Provider || b.Type == phaseType || native(b.Type) && m.options.NoCompaction {
 		return
 	}
 	data := bytes.TrimSpace(b.Data)

@@ -23,9 +23,10 @@ var ErrRequest = errors.New("unsendable request")
 const NativeType = "compaction"
 
 // Check refuses a request whose calls and results do not pair (P-RET-08, B12),
-// or which holds another provider's compaction item: leaving that out would
-// leave out what it stands for (F-NAT-02, F-TST-19). native says that this
-// dialect carries such items.
+// or which holds another provider's compaction item in place of a range:
+// leaving that out would leave out what it stands for (F-NAT-02, F-TST-19).
+// Such an item inside a reply of the assistant stands beside what it
+// summarizes and may be left out. native says that this dialect carries them.
 func Check(ms []message.Message, provider string, native bool) error {
 	open := map[string]bool{}
 	for i, m := range ms {
@@ -42,7 +43,7 @@ func Check(ms []message.Message, provider string, native bool) error {
 				}
 				delete(open, b.CallID)
 			case message.Opaque:
-				if strings.HasPrefix(b.Type, NativeType) && (b.Provider != provider || !native) {
+				if m.Role != message.RoleAssistant && strings.HasPrefix(b.Type, NativeType) && (b.Provider != provider || !native) {
 					return fmt.Errorf("%w: message %d is a compaction item of %q, which cannot go to %s: rebuild the view from the transcript",
 						ErrRequest, i, b.Provider, provider)
 				}

@@ -42,6 +42,7 @@ func TestCheck(t *testing.T) {
 		{"own compaction", []message.Message{opaque("me", "compaction")}, true, true},
 		{"own compaction on a dialect without", []message.Message{opaque("me", "compaction")}, false, false},
 		{"another's compaction", []message.Message{opaque("you", "compaction")}, true, false},
+		{"another's compaction in a reply", []message.Message{{Role: message.RoleAssistant, Blocks: opaque("you", "compaction").Blocks}}, true, true},
 		{"another's tool", []message.Message{opaque("you", "server_tool_use")}, true, true},
 	}
 	for _, test := range tests {

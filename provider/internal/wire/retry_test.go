@@ -153,6 +153,29 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
+// A caller that takes its time with an event is not the provider's silence.
+func TestSlowCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, provider.Connection{}, func(r *http.Request) (*http.Response, error) {
+			body, server := io.Pipe()
+			context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
+			go func() { _, _ = server.Write([]byte("data: a\n\ndata: b\n\ndata: end\n\n")) }()
+			return response(200, nil, body), nil
+		})
+		completed := false
+		for e, err := range c.Stream(t.Context(), wire.Call{Path: "/x"}, func() wire.Turn { return &echo{} }) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, completed = e.(model.Completed)
+			time.Sleep(time.Hour)
+		}
+		if !completed {
+			t.Error("the answer is not complete")
+		}
+	})
+}
+
 // A fault inside the stream is retried as long as nothing of the answer came.
 func TestFaultInsideTheStream(t *testing.T) {
 	for _, test := range []struct {

@@ -170,14 +170,15 @@ func (c *Client) attempt(ctx context.Context, call Call, a *attemptState, yield 
 	}
 	events := NewReader(response.Body, 0)
 	for total := 0; ; {
+		idle.Reset(c.connection.IdleTimeout)
 		e, err := events.Next()
+		idle.Stop() // the caller may take its time
 		if ender, ok := a.turn.(interface{ Ended() bool }); ok && err == io.EOF && ender.Ended() {
 			return a.finish(yield)
 		}
 		if err != nil {
 			return c.broken(ctx, err)
 		}
-		idle.Reset(c.connection.IdleTimeout)
 		if total += len(e.Data); total > maxStreamBytes {
 			return &model.Error{Kind: model.ErrIncompleteStream, Body: []byte{}, Err: fmt.Errorf("the answer has more than %d bytes", maxStreamBytes)}
 		}
