@@ -91,7 +91,15 @@ func viewOf(raw string, folded []byte, hits []hit) view {
 			v.letters++
 		}
 	}
-	v.isTask = f.first[task] >= 0 && int(f.first[task]) <= v.starts
+	v.isTask = f.first[task] >= 0 && int(f.first[task]) <= v.starts && f.count[bound] < 2 ||
+		f.last[task] >= 0 && verbLast(f.language) && len(folded)-int(f.last[task]) < 32
+	if f.first[condition] >= 0 && int(f.first[condition]) <= v.starts && f.first[order] > f.first[condition] && !v.marks.question {
+		v.asks, f.ordered, v.ordered, v.isTask = false, true, true, false // "when this changes, do that"
+	}
+	if v.asksFor() {
+		// "Could you keep it free of globals?" asks for a rule, not for an answer.
+		v.marks.question, v.asks, v.isTask, f.count[doubt] = false, false, false, 0
+	}
 	v.smallShare = 100 * f.small / max(1, letterBytes(folded))
 	v.talks = f.count[chatter] > 0 && (int(f.first[chatter]) <= v.starts || v.smallShare >= 45)
 	return v
@@ -184,6 +192,10 @@ func (v *view) tellingScore() int {
 	at := int(v.first[narrate])
 	switch {
 	case v.count[narrate] == 0:
+	case v.count[correct] > 0 && int(v.first[correct]) <= v.starts:
+		score += 10 // "forget what I said about it": what was said is the subject
+	case v.named && v.count[decide] > 0 && int(v.first[decide]) > at:
+		score -= 8 // how it came to a decision does not weaken it
 	case v.rules+v.soft > 0 && (at < 0 || at > v.starts):
 		score -= 10
 	case v.rules > 0 && (v.count[prohibit] == 0 || int(v.first[prohibit])-at > 14):
@@ -202,8 +214,11 @@ func (v *view) tellingScore() int {
 	if v.count[doubt] > 0 {
 		score -= 22
 	}
-	if v.count[narrate] > 0 && at >= 0 && at <= v.starts && v.count[prohibit] == 0 {
+	if v.count[narrate] > 0 && at >= 0 && at <= v.starts && v.count[prohibit] == 0 && (!v.named || int(v.first[decide]) <= at) {
 		score -= 26 // "I must leave at five": somebody's own must
+	}
+	if v.count[narrate] > 0 && v.count[guard] > 0 && v.rules-v.count[guard]-v.count[limit] == 0 && v.count[wish] == 0 && !v.ordered {
+		score -= 44 // "before the move it took long" tells of a time
 	}
 	if v.count[trouble] > 0 && v.told == 0 {
 		switch {

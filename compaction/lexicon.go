@@ -240,7 +240,17 @@ func (l *lexicon) scan(hits []hit, text []byte, masked []span) []hit {
 			i = end
 			continue
 		}
-		i = max(name, nextWord(text, i))
+		next := max(name, nextWord(text, i))
+		if name == 0 {
+			end := next
+			for end > i && !wordByte(text[end-1]) {
+				end--
+			}
+			if node := l.mistyped(text, i, end); node != 0 {
+				hits = append(hits, hit{node, int32(i), int32(end)})
+			}
+		}
+		i = next
 	}
 	return hits
 }

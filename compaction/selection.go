@@ -10,12 +10,13 @@ const (
 	pinShare        = 35
 	ledgerShare     = 20
 	fullLedger      = 12 // when the pins need more than their share
-	tightLedger     = 8  // when the pins alone would fill four fifths
+	tightLedger     = 5  // when the pins alone would fill four fifths
 	requestBonus    = 30
 	priorWeight     = 4000
 	coverFactor     = 12 // candidates for the cover, in multiples of the room
 	coverFloorScore = -24
 	recentLift      = 24
+	worthBytes      = 400
 )
 
 // selection is the state of one plan.
@@ -102,7 +103,7 @@ func newSelection(in Input) *selection {
 		}
 	}
 	slices.SortStableFunc(s.pins, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.rank(b), s.rank(a)), cmp.Compare(s.lift[b], s.lift[a]), cmp.Compare(b, a))
+		return cmp.Or(cmp.Compare(s.rank(b), s.rank(a)), cmp.Compare(s.worth(b), s.worth(a)), cmp.Compare(b, a))
 	})
 	s.ledgers = in.Index.ledgers(in.Through)
 	frame := in.Counter.Text(render(in.Through, nil)) + in.Counter.Text(headingPins) + in.Counter.Text(headingUser)
@@ -116,10 +117,10 @@ func newSelection(in Input) *selection {
 // while a rule is stated once or a few times.
 func routine(times int) int {
 	loss := 0
-	for ; times >= 4; times /= 2 {
-		loss += 9
+	for ; times >= 3; times /= 2 {
+		loss += 12
 	}
-	return min(loss, 36)
+	return min(loss, 48)
 }
 
 // recentFrom returns the message from which the last n messages of the user in
@@ -147,6 +148,13 @@ func (s *selection) rank(i int) int {
 		return 2
 	}
 	return 1
+}
+
+// worth is the lift of a unit for the room that its line takes: of two equally
+// likely rules the shorter one goes first. The line's frame counts, so that a
+// fragment wins nothing by being one.
+func (s *selection) worth(i int) int64 {
+	return s.lift[i] * worthBytes / int64(worthBytes+len(s.units[i].text))
 }
 
 // bonus is how much of a unit's words the current request shares, in percent

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/tokencount"
@@ -116,11 +117,11 @@ func dress(r *rand.Rand, w wording, rule string) string {
 	case 0:
 		return pick(r, []string{"thanks! ", "ok, next thing. ", "looks good so far. ", "hi again. "}) + rule
 	case 1:
-		return rule + pick(r, []string{" thanks", " How is it going otherwise?", "\n\nAnything new?"})
+		return ended(rule) + pick(r, []string{" thanks", " How is it going otherwise?", "\n\nAnything new?"})
 	case 2:
 		return pastedLog(r) + "\n\n" + rule
 	case 4:
-		return talk(r, w, 3) + " " + rule + " " + talk(r, w, 2)
+		return talk(r, w, 3) + " " + ended(rule) + " " + talk(r, w, 2)
 	case 5:
 		return "Today:\n- " + talk(r, w, 1) + "\n- " + rule + "\n- " + talk(r, w, 1)
 	case 3:
@@ -135,13 +136,19 @@ func talk(r *rand.Rand, w wording, n int) string {
 	for len(parts) < n {
 		text, _ := fill(r, pick(r, w.chatter).text)
 		if !strings.Contains(text, "\n") {
-			if !strings.ContainsAny(text[len(text)-1:], ".?!") {
-				text += "."
-			}
-			parts = append(parts, text)
+			parts = append(parts, ended(text))
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// ended ends a sentence that another one follows.
+func ended(text string) string {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	if strings.ContainsRune(".?!。？！।؟", last) {
+		return text
+	}
+	return text + "."
 }
 
 // assemble puts the insertions between the messages of base.

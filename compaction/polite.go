@@ -1,0 +1,26 @@
+package compaction
+
+// asksFor reports whether a sentence asks politely for something that lasts:
+// it opens like a request that is put as a question, and what it asks for
+// forbids, keeps, demands or prefers something.
+func (v *view) asksFor() bool {
+	at := int(v.first[polite])
+	if at < 0 || at > v.starts && !followsComma(v.folded, at) && !v.marks.question {
+		return false
+	}
+	lasting := v.count[prohibit] + v.count[keep] + v.count[limit] + v.count[oblige] + v.count[guard] + v.count[waive] + v.count[prefer]
+	if v.count[condition] > 0 && (v.ordered || v.count[wish] > 0) {
+		lasting++
+	}
+	return lasting > 0
+}
+
+// verbLast reports whether a language puts the verb at the end, so that a
+// request shows there.
+func verbLast(language uint8) bool {
+	switch cues().languages[language] {
+	case "ja", "ko", "tr", "hi":
+		return true
+	}
+	return false
+}
