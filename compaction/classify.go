@@ -92,7 +92,7 @@ func viewOf(raw string, folded []byte, hits []hit) view {
 		}
 	}
 	v.isTask = f.first[task] >= 0 && int(f.first[task]) <= v.starts && f.count[bound] < 2 ||
-		f.last[task] >= 0 && verbLast(f.language) && len(folded)-int(f.last[task]) < 32
+		f.last[task] >= 0 && verbLast(f.language) && f.count[condition] == 0 && len(folded)-int(f.last[task]) < 32
 	if f.first[condition] >= 0 && int(f.first[condition]) <= v.starts && f.first[order] > f.first[condition] && !v.marks.question {
 		v.asks, f.ordered, v.ordered, v.isTask = false, true, true, false // "when this changes, do that"
 	}
@@ -174,10 +174,12 @@ func (v *view) formScore() int {
 	}
 	if v.rules+v.soft+v.count[correct]+v.count[condition] == 0 {
 		switch spaces := bytes.Count(v.folded, []byte(" ")); {
-		case bytes.HasSuffix(v.folded, []byte(":")):
+		case bytes.HasSuffix(bytes.TrimRight(v.folded, "* "), []byte(":")):
 			score -= 20 // announces what follows
 		case spaces < 2 && len(v.folded) == v.letters:
 			score -= 24 // a heading
+		case v.count[narrate]+v.count[doubt] == 0 && !v.marks.question && !v.isTask && !v.talks:
+			score += v.factScore()
 		}
 	}
 	if v.told+v.count[oblige] == 0 && len(v.folded) > 90 {

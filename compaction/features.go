@@ -142,6 +142,10 @@ func leading(folded []byte) int {
 type marks struct {
 	names, numbers, letters int
 	question                bool
+	// after counts the words behind the first name; sentence says that it is
+	// written out: it begins with a capital and ends in a period.
+	after    int
+	sentence bool
 }
 
 // marksOf counts names (paths, identifiers, code spans) and numbers.
@@ -150,6 +154,8 @@ func marksOf(raw string) marks {
 	end := strings.TrimRight(raw, " \"')”’»」")
 	m.question = strings.HasSuffix(end, "?") || strings.HasSuffix(end, "？") || strings.HasSuffix(end, "؟") ||
 		strings.HasSuffix(end, "吗") || strings.HasSuffix(end, "吗。") || strings.HasSuffix(end, "ですか。") || strings.HasSuffix(end, "ますか。")
+	first, _ := utf8.DecodeRuneInString(raw)
+	m.sentence = unicode.IsUpper(first) && strings.HasSuffix(end, ".")
 	for token := range strings.FieldsSeq(raw) {
 		letters, digits, upper, joints := 0, 0, 0, 0
 		token = strings.Trim(token, ".,:;!?()[]\"'“”„«»。，、！？；：")
@@ -168,6 +174,9 @@ func marksOf(raw string) marks {
 			}
 		}
 		m.letters += letters
+		if m.names > 0 {
+			m.after++
+		}
 		switch {
 		case letters > 0 && (joints > 0 || digits > 0 || upper > 0 && upper < letters):
 			m.names++

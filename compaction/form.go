@@ -15,6 +15,25 @@ func (v *view) asksFor() bool {
 	return lasting > 0
 }
 
+// factScore weighs a sentence without any cue by its form: what is said about a
+// name comes behind it, while work is asked for on a name that comes last; and
+// who states a fact to hold writes it out.
+func (v *view) factScore() int {
+	score := 0
+	if v.marks.names > 0 {
+		switch {
+		case v.marks.names > 1 || v.marks.after > 1:
+			score += 6
+		case v.marks.after == 0:
+			score -= 8
+		}
+	}
+	if v.marks.sentence {
+		score += 4
+	}
+	return score
+}
+
 // verbLast reports whether a language puts the verb at the end, so that a
 // request shows there.
 func verbLast(language uint8) bool {
