@@ -2,6 +2,7 @@ package contextwindow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -117,8 +118,11 @@ func (m *Manager) compact(ctx context.Context, in Input, f *Fit, cut Cut) (bool,
 	if m.compacted[source] {
 		return false, nil // the same range again frees nothing (F-NOP-02)
 	}
-	made, err := m.make(ctx, in, cut)
-	if err != nil || len(made) == 0 {
+	made, err := m.make(ctx, m.input(in, cut))
+	if errors.Is(err, compaction.ErrNoGain) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	c := made[len(made)-1]

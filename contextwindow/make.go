@@ -2,7 +2,6 @@ package contextwindow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/forge-agent/forge/checkpoint"
@@ -15,22 +14,25 @@ type pairMaker interface {
 	CompactPair(ctx context.Context, in compaction.Input) (readable, opaque *checkpoint.Checkpoint, err error)
 }
 
-// make asks the strategy for checkpoints of the cut: one, or a readable one
-// and the opaque one that is used in its place. None means that nothing would
-// be gained.
-func (m *Manager) make(ctx context.Context, in Input, cut Cut) ([]*checkpoint.Checkpoint, error) {
+// input is what a strategy gets for a cut.
+func (m *Manager) input(in Input, cut Cut) compaction.Input {
 	parent, generation := m.compaction.Chain.Next()
-	input := compaction.Input{
+	return compaction.Input{
 		Transcript: in.Transcript, Through: cut.Through, Counter: m.counter, RangeTokens: cut.RangeTokens,
 		TargetTokens: m.compaction.SummaryTargetTokens, Request: currentRequestText(in), Index: &m.index,
 		Parent: parent, Generation: generation, Previous: m.usable(in), Manual: cut.Manual, Now: m.compaction.Now(),
 	}
+}
+
+// make asks the strategy for checkpoints: one, or a readable one and the
+// opaque one that is used in its place.
+func (m *Manager) make(ctx context.Context, input compaction.Input) ([]*checkpoint.Checkpoint, error) {
 	var made []*checkpoint.Checkpoint
 	var err error
 	if pair, ok := m.compaction.Strategy.(pairMaker); ok {
 		var readable, opaque *checkpoint.Checkpoint
 		readable, opaque, err = pair.CompactPair(ctx, input)
-		if readable != nil {
+		if readable != nil && (err == nil || !input.Manual) {
 			made, err = append(made, readable), nil // the provider's failure leaves the readable half
 		}
 		if opaque != nil {
@@ -42,11 +44,8 @@ func (m *Manager) make(ctx context.Context, in Input, cut Cut) ([]*checkpoint.Ch
 			made = append(made, c)
 		}
 	}
-	switch {
-	case errors.Is(err, compaction.ErrNoGain):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("compact messages 1 to %d: %w", cut.Through, err)
+	if err != nil {
+		return nil, fmt.Errorf("compact messages 1 to %d: %w", input.Through, err)
 	}
 	return made, nil
 }

@@ -30,8 +30,10 @@ type ManualOptions struct {
 type Plan struct {
 	// Cut is where the view would be cut.
 	Cut Cut
-	// Checkpoint is what would stand for the range.
+	// Checkpoint is what would stand for the range; Records are all that were
+	// made for it, the readable pair of an opaque item included.
 	Checkpoint *checkpoint.Checkpoint
+	Records    []*checkpoint.Checkpoint
 	// Users and Kept are the messages of the range that would stay.
 	Users []activeview.RetainedUser
 	Kept  []int
@@ -73,26 +75,23 @@ func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, e
 	if !ok {
 		return nil, fmt.Errorf("%w: there are no completed messages before the %d tokens that stay; ask for a shorter tail", ErrNothing, m.tail(o))
 	}
-	target := o.TargetTokens
-	if target == 0 && o.Reduction == 0 {
-		target = m.compaction.SummaryTargetTokens
+	input := m.input(in, cut)
+	if o.TargetTokens != 0 || o.Reduction != 0 {
+		input.TargetTokens, input.Reduction = o.TargetTokens, o.Reduction
 	}
-	request := o.Request
-	if request == "" {
-		request = currentRequestText(in)
+	if o.Request != "" {
+		input.Request = o.Request
 	}
-	parent, generation := m.compaction.Chain.Next()
-	c, err := m.compaction.Strategy.Compact(ctx, compaction.Input{
-		Transcript: in.Transcript, Through: cut.Through, Counter: m.counter, RangeTokens: cut.RangeTokens, TargetTokens: target,
-		Reduction: o.Reduction, Request: request, Index: &m.index, Parent: parent, Generation: generation, Manual: true, Now: m.compaction.Now(),
-	})
+	made, err := m.make(ctx, input)
 	if err != nil {
-		return nil, fmt.Errorf("compact messages 1 to %d: %w", cut.Through, err)
+		return nil, err
 	}
+	c := made[len(made)-1]
 	p := m.layOut(in, cut, c)
 	if p.TokensAfter >= p.TokensBefore {
 		return nil, fmt.Errorf("compact messages 1 to %d: %w: the window would hold %d tokens, it holds %d now", cut.Through, compaction.ErrNoGain, p.TokensAfter, p.TokensBefore)
 	}
+	p.Records = made
 	return p, nil
 }
 
@@ -194,8 +193,10 @@ func (m *Manager) retainedTokens(msg message.Message, u activeview.RetainedUser)
 // Apply makes the compaction that a plan describes. The input must be the one
 // that the plan was made for.
 func (m *Manager) Apply(in Input, p *Plan) error {
-	if err := m.compaction.Chain.Add(p.Checkpoint, in.Transcript); err != nil {
-		return fmt.Errorf("keep checkpoint: %w", err)
+	for _, record := range p.Records {
+		if err := m.compaction.Chain.Add(record, in.Transcript); err != nil {
+			return fmt.Errorf("keep checkpoint: %w", err)
+		}
 	}
 	m.windows++
 	if err := m.show(in.Transcript, p.Checkpoint, p.Cut.Through, p.Users, p.Kept); err != nil {

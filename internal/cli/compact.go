@@ -33,6 +33,9 @@ type compactFlags struct {
 	request   string
 	json      bool
 	out       string
+	// summarizer is the model that writes a summary, endpoint where it is.
+	summarizer string
+	endpoint   endpoint
 }
 
 func newCompact(env *Env) *cobra.Command {
@@ -53,6 +56,8 @@ func newCompact(env *Env) *cobra.Command {
 	cmd.Flags().IntVar(&flags.window, "window", 0, "context window in tokens (default: the file's, else the model's)")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show the plan only")
 	cmd.Flags().StringVar(&flags.strategy, "strategy", "extractive", "how the checkpoint is made: extractive; model and native need a provider")
+	cmd.Flags().StringVar(&flags.summarizer, "summarizer", "", "model that writes the summary, for --strategy model and native (default: the session's)")
+	flags.endpoint.flags(cmd, "whom to ask, for --strategy model and native")
 	cmd.Flags().IntVar(&flags.target, "target-tokens", 0, fmt.Sprintf("most that the checkpoint may weigh (default %d)", compaction.DefaultSummaryTargetTokens))
 	cmd.Flags().Float64Var(&flags.reduction, "reduction", 0, "share of the range to take away, for example 0.98")
 	cmd.Flags().IntVar(&flags.tail, "tail-tokens", 0, fmt.Sprintf("how much of the newest messages stays verbatim (default %d)", contextwindow.DefaultRecentTailTokens))
@@ -64,11 +69,9 @@ func newCompact(env *Env) *cobra.Command {
 
 func (f *compactFlags) check(cmd *cobra.Command) error {
 	switch f.strategy {
-	case "extractive":
-	case "model", "native":
-		return usagef("--strategy %s needs a provider, which this version cannot reach yet; use extractive", f.strategy)
+	case "extractive", "model", "native":
 	default:
-		return usagef("unknown strategy %q, use extractive", f.strategy)
+		return usagef("unknown strategy %q, use extractive, model or native", f.strategy)
 	}
 	if cmd.Flags().Changed("target-tokens") && f.target <= 0 {
 		return usagef("--target-tokens is %d; give a positive number", f.target)
@@ -100,7 +103,7 @@ func (f *compactFlags) run(cmd *cobra.Command, env *Env, file string) error {
 	if err != nil {
 		return err
 	}
-	report, view, err := f.compact(cmd.Context(), file, s, o)
+	report, view, err := f.compact(cmd.Context(), env, file, s, o)
 	if err != nil {
 		if errors.Is(err, compaction.ErrNoGain) || errors.Is(err, compaction.ErrInvalid) {
 			return usageError{err}
@@ -122,16 +125,32 @@ func (f *compactFlags) run(cmd *cobra.Command, env *Env, file string) error {
 }
 
 // compact plans and, in memory, applies a compaction of the whole session.
-func (f *compactFlags) compact(ctx context.Context, file string, s *sessionfile.Session, o replay.Options) (*compactReport, []message.Message, error) {
+func (f *compactFlags) compact(ctx context.Context, env *Env, file string, s *sessionfile.Session, o replay.Options) (*compactReport, []message.Message, error) {
 	setup, err := replay.Prepare(s, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := contextwindow.New(setup.Capabilities, setup.Counter, &contextwindow.Options{Mode: contextwindow.Compact})
+	strategy, err := f.chosen(env, s.Model)
 	if err != nil {
 		return nil, nil, err
 	}
-	in := contextwindow.Input{Instructions: s.Instructions, Tools: s.Tools, Transcript: s.Transcript, Complete: s.Complete}
+	t := s.Transcript
+	if f.strategy != "extractive" {
+		f.announce(env, s.Model)
+		if t, err = redacted(t); err != nil {
+			return nil, nil, err
+		}
+	}
+	if native, ok := strategy.(compaction.Native); ok {
+		c := native.Model.Capabilities() // the item is bound to them
+		setup.Capabilities.Provider, setup.Capabilities.Model = c.Provider, c.Model
+	}
+	m, err := contextwindow.New(setup.Capabilities, setup.Counter, &contextwindow.Options{Mode: contextwindow.Compact,
+		Compaction: contextwindow.Compaction{Strategy: strategy}})
+	if err != nil {
+		return nil, nil, err
+	}
+	in := contextwindow.Input{Instructions: s.Instructions, Tools: s.Tools, Transcript: t, Complete: s.Complete}
 	plan, err := m.Plan(ctx, in, contextwindow.ManualOptions{TailTokens: f.tail, TargetTokens: f.target, Reduction: f.reduction, Request: f.request})
 	if errors.Is(err, contextwindow.ErrNothing) {
 		return nil, nil, usagef("compact %q: %w (--tail-tokens)", file, err)
@@ -143,7 +162,18 @@ func (f *compactFlags) compact(ctx context.Context, file string, s *sessionfile.
 	if err := m.Apply(in, plan); err != nil {
 		return nil, nil, fmt.Errorf("compact %q: %w", file, err)
 	}
-	return report, m.View(), nil
+	return report, readableView(m.View(), plan), nil
+}
+
+// readableView puts the readable half of a pair in the place of an opaque
+// item, which only its provider can read.
+func readableView(ms []message.Message, p *contextwindow.Plan) []message.Message {
+	if p.Checkpoint.Summary != "" || len(p.Records) < 2 || len(ms) == 0 {
+		return ms
+	}
+	out := append([]message.Message(nil), ms...)
+	out[0].Blocks = []message.Block{message.Text{Text: p.Records[0].Summary}}
+	return out
 }
 
 // compactReport is what compact prints.
@@ -199,11 +229,11 @@ type moneyReport struct {
 }
 
 func newCompactReport(file string, s *sessionfile.Session, p *contextwindow.Plan, m catalog.Model) *compactReport {
-	c := p.Checkpoint
+	c, readable := p.Checkpoint, p.Records[0]
 	r := &compactReport{
 		File: file, Format: s.Format, Model: s.Model, TokensBefore: p.TokensBefore, TokensAfter: p.TokensAfter, RangeTokens: c.TokensBefore,
 		CheckpointTokens: c.EstimatedCheckpointTokens, Strategy: c.Strategy, Method: c.Method, Shape: p.Cut.Shape, Plan: p.Items, Losses: s.Losses,
-		Checkpoint: checkpointJSON{ID: c.ID, Text: c.Summary, Pins: c.Pins, Ledgers: c.Ledgers, Grounding: c.Grounding,
+		Checkpoint: checkpointJSON{ID: c.ID, Text: readable.Summary, Pins: readable.Pins, Ledgers: readable.Ledgers, Grounding: c.Grounding,
 			Range:  rangeJSON{FromMessage: c.Anchors.First, ThroughMessage: c.Anchors.Last, Messages: c.SummarizedThroughMessageIndex},
 			Hashes: hashesJSON{Source: c.SourceHash, Tail: c.RetainedTailHash, Payload: c.PayloadHash()}},
 	}

@@ -79,7 +79,7 @@ func newModels(env *Env) *cobra.Command {
 			if refresh.wanted {
 				return refresh.list(c.Context(), env, strings.Join(args, ""), asJSON)
 			}
-			if refresh.provider != "" || refresh.endpoint != "" {
+			if refresh.endpoint.provider != "" || refresh.endpoint.url != "" {
 				return usagef("--provider and --endpoint say whom to ask: add --refresh")
 			}
 			return listModels(env, strings.Join(args, ""), asJSON)

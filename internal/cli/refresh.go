@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,14 +19,13 @@ import (
 
 // refresh asks an endpoint which models it serves.
 type refresh struct {
-	wanted             bool
-	provider, endpoint string
+	wanted   bool
+	endpoint endpoint
 }
 
 func (r *refresh) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&r.wanted, "refresh", false, "ask the endpoint of --provider instead of the catalog")
-	c.Flags().StringVar(&r.provider, "provider", "", "whom to ask: openai, anthropic, gemini, ollama, …")
-	c.Flags().StringVar(&r.endpoint, "endpoint", "", "base URL of another endpoint than the provider's own")
+	r.endpoint.flags(c, "whom to ask")
 }
 
 // servedJSON is the JSON form of a model that an endpoint serves.
@@ -40,25 +38,14 @@ type servedJSON struct {
 }
 
 func (r *refresh) list(ctx context.Context, env *Env, word string, asJSON bool) error {
-	if r.provider == "" {
+	if r.endpoint.provider == "" {
 		return usagef("--refresh asks one endpoint: name its --provider")
 	}
-	route, err := findRoute(r.provider, r.endpoint)
+	route, connection, err := r.endpoint.connection(env)
 	if err != nil {
 		return err
 	}
-	store, err := keyStore(env)
-	if err != nil {
-		return err
-	}
-	key, _, err := route.Key(env.Getenv, store)
-	if err != nil {
-		return usageError{err}
-	}
-	if key.IsZero() && !route.Keyless() {
-		return usagef("there is no key for %s: run \"forge auth login %s\" or set %s", route.Endpoint, route.Name, route.Variables()[0])
-	}
-	models, err := ask(ctx, route, provider.Connection{Endpoint: route.Endpoint, Key: key, Client: provider.NewClient(http.ProxyFromEnvironment)})
+	models, err := ask(ctx, route, connection)
 	if err != nil {
 		return fmt.Errorf("list the models of %s: %w", route.Endpoint, err)
 	}
