@@ -112,7 +112,9 @@ func (u usage) gemini() message.Usage {
 // messages reads input_tokens as Anthropic (cache figures beside it) or
 // Responses (details inside it) means it.
 func (u usage) messages() message.Usage {
-	if u.InputDetails != nil || u.OutputDetails != nil {
+	// Both dialects may have details of the output; only Messages counts cache
+	// parts beside the input.
+	if u.InputDetails != nil || u.OutputDetails != nil && u.CacheCreationTokens+u.CacheReadInputTokens == 0 {
 		return message.Usage{
 			InputTokens:           u.InputTokens,
 			CachedInputTokens:     u.InputDetails.orZero().CachedTokens,
@@ -126,6 +128,7 @@ func (u usage) messages() message.Usage {
 		CachedInputTokens:     u.CacheReadInputTokens,
 		CacheWriteInputTokens: u.CacheCreationTokens,
 		OutputTokens:          u.OutputTokens,
+		ReasoningTokens:       u.OutputDetails.orZero().ReasoningTokens,
 	}
 }
 
