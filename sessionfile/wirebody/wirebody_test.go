@@ -100,7 +100,7 @@ func TestDecodeUsage(t *testing.T) {
 		{"Anthropic", `{"input_tokens":3,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"output_tokens":7}`,
 			message.Usage{InputTokens: 123, CachedInputTokens: 100, CacheWriteInputTokens: 20, OutputTokens: 7}},
 		{"Anthropic with details of the output", `{"input_tokens":3,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"output_tokens":7,"output_tokens_details":{"reasoning_tokens":5}}`,
-			&message.Usage{InputTokens: 123, CachedInputTokens: 100, CacheWriteInputTokens: 20, OutputTokens: 7, ReasoningTokens: 5}},
+			message.Usage{InputTokens: 123, CachedInputTokens: 100, CacheWriteInputTokens: 20, OutputTokens: 7, ReasoningTokens: 5}},
 		{"Anthropic, all cached", `{"input_tokens":0,"cache_read_input_tokens":100,"output_tokens":0}`,
 			message.Usage{InputTokens: 100, CachedInputTokens: 100}},
 		{"Responses", `{"input_tokens":100,"input_tokens_details":{"cached_tokens":64},"output_tokens":30,"output_tokens_details":{"reasoning_tokens":10},"total_tokens":130}`,
