@@ -129,6 +129,9 @@ func label(m message.Message, b message.Block, toolName string) string {
 		}
 		return toolName
 	case message.Opaque:
+		if m.Origin == message.OriginSummary {
+			return "opaque " + string(m.Origin) // only its provider can read it
+		}
 		return b.Type
 	case message.Image:
 		return b.MediaType

@@ -221,7 +221,7 @@ func TestMemoryIsNoInstruction(t *testing.T) {
 	}
 }
 
-// F-SEL-05, F-CKP-05, C5, weak spot 1: a checkpoint is used again by the next
+// F-MOD-03, F-SEL-05, F-CKP-05, C5, weak spot 1: a checkpoint is used again by the next
 // run while its range is unchanged, and a later turn does not invalidate it.
 func TestCheckpointIsReusedAfterResume(t *testing.T) {
 	chain := &checkpoint.Chain{}

@@ -184,7 +184,14 @@ func TestCompactProperties(t *testing.T) {
 			if f.Action == contextwindow.SendOverBudget || f.Action == contextwindow.Send && f.Estimate.Tokens > f.Budget.AvailableTokens {
 				t.Fatalf("request %d: %s with %d tokens of %d", f.Step, f.Action, f.Estimate.Tokens, f.Budget.AvailableTokens)
 			}
+			made := 0 // F-NOP-01: attempts and what they freed are told for each request
 			for _, c := range f.Compactions {
+				if !c.Reused {
+					made++
+				}
+				if made > contextwindow.MaxAttempts || c.ReclaimedTokens() <= 0 {
+					t.Fatalf("attempt %d freed %d tokens", made, c.ReclaimedTokens())
+				}
 				if c.TokensAfter >= c.TokensBefore {
 					t.Fatalf("a compaction took the view from %d to %d tokens", c.TokensBefore, c.TokensAfter)
 				}

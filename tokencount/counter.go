@@ -149,7 +149,12 @@ func CategoryOf(m message.Message, b message.Block, current bool) budget.Categor
 	switch b.(type) {
 	case message.Image:
 		return budget.Images
-	case message.Reasoning, message.Opaque:
+	case message.Opaque:
+		if m.Origin == message.OriginSummary {
+			return budget.Memory // a provider's own checkpoint
+		}
+		return budget.Reasoning
+	case message.Reasoning:
 		return budget.Reasoning
 	case message.ToolCall:
 		return budget.ToolCalls

@@ -121,6 +121,7 @@ const (
 // The list, its order and its risks; what is not wanted is left out. P-TOOL-04:
 // new_context is there under its name and needs no confirmation in any
 // profile. Resolution C10: it is absent where nothing compacts.
+// P-REM-06: there is no tool that tells the remaining budget.
 func TestList(t *testing.T) {
 	b := newBench(t, nil)
 	want := []string{"list_files", "read_file", "search", "create_file", "apply_patch", "run_command", "new_context", "recall"}
