@@ -1,6 +1,8 @@
 // Package adaptertest draws model requests and checks what an adapter encodes
 // them to: the same request gives the same bytes, a longer one only adds at
-// the end, and the reader of request bodies finds everything again.
+// the end, and the reader of request bodies finds everything again. It also
+// holds what else the tests of all adapters share: connections, lists of
+// models, fuzzed streams.
 //
 // It is for tests only. The suite for streams is model/modeltest.
 package adaptertest

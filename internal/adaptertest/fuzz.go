@@ -13,19 +13,18 @@ import (
 	"github.com/forge-agent/forge/model/modeltest"
 )
 
-// A Player answers every request with the same bytes, without a network.
-type Player struct{ Body []byte }
+// A player answers every request with the same bytes, without a network.
+type player struct{ body []byte }
 
-// RoundTrip plays the answer.
-func (p Player) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p player) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
-		Body: io.NopCloser(bytes.NewReader(p.Body)), Request: r}, nil
+		Body: io.NopCloser(bytes.NewReader(p.body)), Request: r}, nil
 }
 
 // FuzzStream feeds an adapter with streams. Whatever they are, a stream ends
 // once, an error is typed, ids are unique, and an answer can be sent back.
-func FuzzStream(f *testing.F, answers []byte, adapter func(t *testing.T, client *http.Client) model.Model, encode func(model.Model, model.Request) ([]byte, error)) {
-	seeds, err := modeltest.ParseAnswers(answers)
+func FuzzStream(f *testing.F, subject modeltest.Subject) {
+	seeds, err := modeltest.ParseAnswers(subject.Answers)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -33,7 +32,9 @@ func FuzzStream(f *testing.F, answers []byte, adapter func(t *testing.T, client 
 		f.Add(a.Body)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		m := adapter(t, &http.Client{Transport: Player{body}})
+		setup := Nowhere()
+		setup.Client = &http.Client{Transport: player{body}}
+		m := subject.New(t, setup)
 		var completed *model.Completed
 		var failed error
 		for e, err := range m.Stream(t.Context(), modeltest.Ask()) {
@@ -50,7 +51,7 @@ func FuzzStream(f *testing.F, answers []byte, adapter func(t *testing.T, client 
 			t.Fatalf("completed %v, error %v", completed, failed)
 		}
 		if completed != nil {
-			sendBack(t, m, completed, encode)
+			sendBack(t, m, completed, subject.Body)
 		}
 	})
 }

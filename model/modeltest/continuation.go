@@ -22,7 +22,7 @@ func Continue(t *testing.T, subject Subject) *txtar.Archive {
 		t.Fatal(err)
 	}
 	server := NewServer(t, answers["reasoning-and-call"], answers["text"])
-	m := subject.New(t, Setup{URL: server.URL, Secret: "not-a-real-key", Attempts: 1, Sleep: server.Sleep})
+	m := subject.New(t, server.Setup())
 	r := Ask()
 	var reply []message.Message
 	for e, err := range m.Stream(context.Background(), r) {

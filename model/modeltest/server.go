@@ -60,6 +60,11 @@ func NewServer(t testing.TB, answers ...Answer) *Server {
 	return s
 }
 
+// Setup is what a model needs that asks this server once.
+func (s *Server) Setup() Setup {
+	return Setup{URL: s.URL, Secret: "not-a-real-key", Attempts: 1, Sleep: s.Sleep}
+}
+
 // Requests returns what was sent so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()

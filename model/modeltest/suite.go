@@ -31,6 +31,8 @@ type Setup struct {
 	// them.
 	Attempts int
 	Sleep    func(ctx context.Context, d time.Duration) error
+	// Client makes the requests; nil is the adapter's own.
+	Client *http.Client
 }
 
 // A Subject is an adapter under test.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/modeltest"
@@ -21,11 +22,7 @@ import (
 
 func serve(t *testing.T, o anthropic.Options, answers ...modeltest.Answer) (*anthropic.Model, *modeltest.Server) {
 	server := modeltest.NewServer(t, answers...)
-	return newModel(t, modeltest.Setup{URL: server.URL, Secret: "not-a-real-key", Attempts: 1, Sleep: server.Sleep}, o), server
-}
-
-func text(role message.Role, s string) message.Message {
-	return message.Message{Role: role, Blocks: []message.Block{message.Text{Text: s}}}
+	return newModel(t, server.Setup(), o), server
 }
 
 func encode(t *testing.T, o anthropic.Options, r model.Request) string {
@@ -42,22 +39,22 @@ func encode(t *testing.T, o anthropic.Options, r model.Request) string {
 // four, never two at one place (weak spot 7; ECONOMICS: four breakpoints).
 func TestCachePoints(t *testing.T) {
 	const mark = `,"cache_control":{"type":"ephemeral"}`
-	memory := text(message.RoleUser, "Memory.")
+	memory := adaptertest.Text(message.RoleUser, "Memory.")
 	memory.Origin = message.OriginSummary
 	call := message.Message{Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: "c1", Name: "f", Arguments: "{}"}}}
 	result := message.Message{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: "c1", Content: []message.Block{message.Text{Text: "ok"}}}}}
-	system := []message.Message{text(message.RoleSystem, "One."), text(message.RoleSystem, "Two.")}
+	system := []message.Message{adaptertest.Text(message.RoleSystem, "One."), adaptertest.Text(message.RoleSystem, "Two.")}
 	tools := []message.ToolDefinition{{Name: "f"}, {Name: "g"}}
 	tests := []struct {
 		name string
 		r    model.Request
 		want []string // what stands in front of each mark
 	}{
-		{"all four", model.Request{Instructions: system, Tools: tools, Messages: []message.Message{memory, text(message.RoleUser, "Old."), text(message.RoleAssistant, "Yes."), text(message.RoleUser, "Now."), call, result}},
+		{"all four", model.Request{Instructions: system, Tools: tools, Messages: []message.Message{memory, adaptertest.Text(message.RoleUser, "Old."), adaptertest.Text(message.RoleAssistant, "Yes."), adaptertest.Text(message.RoleUser, "Now."), call, result}},
 			[]string{`"Two."`, `"Memory."`, `"Now."`, `"content":[{"type":"text","text":"ok"}]`}},
-		{"reminder stays behind the mark", model.Request{Instructions: system, Reminder: "Hurry.", Messages: []message.Message{text(message.RoleUser, "Now.")}}, []string{`"Two."`, `"Now."`}},
-		{"no system text: the tools", model.Request{Tools: tools, Messages: []message.Message{text(message.RoleUser, "Now.")}}, []string{`{"type":"object"}`, `"Now."`}},
-		{"thinking takes no mark", model.Request{Messages: []message.Message{text(message.RoleUser, "Now."), {Role: message.RoleAssistant, Blocks: []message.Block{
+		{"reminder stays behind the mark", model.Request{Instructions: system, Reminder: "Hurry.", Messages: []message.Message{adaptertest.Text(message.RoleUser, "Now.")}}, []string{`"Two."`, `"Now."`}},
+		{"no system text: the tools", model.Request{Tools: tools, Messages: []message.Message{adaptertest.Text(message.RoleUser, "Now.")}}, []string{`{"type":"object"}`, `"Now."`}},
+		{"thinking takes no mark", model.Request{Messages: []message.Message{adaptertest.Text(message.RoleUser, "Now."), {Role: message.RoleAssistant, Blocks: []message.Block{
 			message.Text{Text: "Hm."}, message.Reasoning{Text: "t", Provider: anthropic.Provider, Opaque: json.RawMessage(`"s"`)}}}}}, []string{`"Now."`, `"Hm."`}},
 		{"nothing", model.Request{}, nil},
 	}
@@ -114,7 +111,7 @@ func TestThinkingGoesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Messages = append(r.Messages, completed.Messages...)
-			r.Messages = append(r.Messages, text(message.RoleUser, "Go on."))
+			r.Messages = append(r.Messages, adaptertest.Text(message.RoleUser, "Go on."))
 			if _, _, err := modeltest.Play(m, r); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +126,7 @@ func TestThinkingGoesBack(t *testing.T) {
 // no object, ids with other characters, thinking of others.
 func TestWhatTheProviderWouldRefuse(t *testing.T) {
 	r := model.Request{OutputTokens: 100, Messages: []message.Message{
-		text(message.RoleUser, "Go."), text(message.RoleUser, " \n"),
+		adaptertest.Text(message.RoleUser, "Go."), adaptertest.Text(message.RoleUser, " \n"),
 		{Role: message.RoleAssistant, Blocks: []message.Block{
 			message.Reasoning{Text: "foreign", Provider: "openai", Opaque: json.RawMessage(`{}`)}, message.Reasoning{Text: "imported"},
 			message.Text{}, message.ToolCall{ID: "a.b|c", Name: "f", Arguments: "free text"}, message.ToolCall{ID: "d", Name: "f"}, message.ToolCall{ID: "e", Name: "f", Arguments: `{"a": 1}`}}},
@@ -235,7 +232,7 @@ func TestCountRequest(t *testing.T) {
 func TestNativeCompaction(t *testing.T) {
 	const block = `{"type":"compaction","content":"Summary <&>.","signature":"c2ln","encrypted_content":null}`
 	m, server := serve(t, anthropic.Options{}, modeltest.Document(200, `{"content":[`+block+`],"stop_reason":"compaction","usage":{"input_tokens":9000,"output_tokens":200}}`))
-	item, err := m.CompactNative(t.Context(), []message.Message{text(message.RoleUser, "Old."), text(message.RoleAssistant, "Yes.")})
+	item, err := m.CompactNative(t.Context(), []message.Message{adaptertest.Text(message.RoleUser, "Old."), adaptertest.Text(message.RoleAssistant, "Yes.")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +245,7 @@ func TestNativeCompaction(t *testing.T) {
 		t.Errorf("asked with %q: %s", asked.Header.Get("Anthropic-Beta"), asked.Body)
 	}
 	r := model.Request{Messages: []message.Message{
-		{Role: message.RoleUser, Origin: message.OriginSummary, Blocks: []message.Block{message.Opaque{Provider: item.Provider, Type: "compaction", Data: item.Data}}}, text(message.RoleUser, "Go on.")}}
+		{Role: message.RoleUser, Origin: message.OriginSummary, Blocks: []message.Block{message.Opaque{Provider: item.Provider, Type: "compaction", Data: item.Data}}}, adaptertest.Text(message.RoleUser, "Go on.")}}
 	if body := encode(t, anthropic.Options{NoCache: true}, r); !strings.Contains(body, `"messages":[{"role":"assistant","content":[`) || !strings.Contains(body, `"signature":"c2ln"`) {
 		t.Errorf("the item is not in place: %s", body)
 	}

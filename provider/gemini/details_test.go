@@ -18,7 +18,7 @@ import (
 
 func serve(t *testing.T, o gemini.Options, answers ...modeltest.Answer) (*gemini.Model, *modeltest.Server) {
 	server := modeltest.NewServer(t, answers...)
-	return newModel(t, modeltest.Setup{URL: server.URL, Secret: "not-a-real-key", Attempts: 1, Sleep: server.Sleep}, o), server
+	return newModel(t, server.Setup(), o), server
 }
 
 func parts(list string) string {

@@ -1,42 +1,17 @@
 package gemini_test
 
 import (
-	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/forge-agent/forge/model"
-	"github.com/forge-agent/forge/model/modeltest"
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/provider"
 	"github.com/forge-agent/forge/provider/gemini"
 )
 
 // The endpoint says which models it serves (F-CAP-03).
 func TestModels(t *testing.T) {
-	server := modeltest.NewServer(t, modeltest.Document(200, `{"models":[{"name":"models/b","inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent"]},{"name":"models/embed","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"t"}`), modeltest.Document(200, `{"models":[{"name":"models/a"}]}`))
-	key, err := provider.NewKey("not-a-real-key", server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := gemini.Models(t.Context(), provider.Connection{Endpoint: server.URL, Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]provider.ModelInfo{{ID: "a"}, {ID: "b", MaxInputTokens: 1048576, MaxOutputTokens: 65536}}, got); diff != "" {
-		t.Error(diff)
-	}
-	if r := server.Requests()[0]; r.Method != "GET" || r.Path != "/models" || len(r.Body) != 0 {
-		t.Errorf("asked with %s %s %s", r.Method, r.Path, r.Body)
-	}
-	for _, bad := range []modeltest.Answer{modeltest.Document(200, `{}`), modeltest.Document(200, `<html>`), modeltest.Document(401, `{"error":{"message":"no"}}`)} {
-		server := modeltest.NewServer(t, bad)
-		var e *model.Error
-		if got, err := gemini.Models(t.Context(), provider.Connection{Endpoint: server.URL}); !errors.As(err, &e) || got != nil {
-			t.Errorf("%s: %v, %v", bad.Body, got, err)
-		}
-	}
-	if _, err := gemini.Models(t.Context(), provider.Connection{Endpoint: "http://api.example.com"}); !errors.Is(err, provider.ErrInvalid) {
-		t.Errorf("no encryption: %v", err)
-	}
+	want := []provider.ModelInfo{{ID: "a"}, {ID: "b", MaxInputTokens: 1048576, MaxOutputTokens: 65536}}
+	adaptertest.CheckModels(t, gemini.Models, "/models", want,
+		`{"models":[{"name":"models/b","inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent"]},{"name":"models/embed","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"t"}`,
+		`{"models":[{"name":"models/a"}]}`)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/modeltest"
@@ -18,11 +19,7 @@ import (
 
 func serve(t *testing.T, o openai.Options, answers ...modeltest.Answer) (*openai.Model, *modeltest.Server) {
 	server := modeltest.NewServer(t, answers...)
-	return newModel(t, modeltest.Setup{URL: server.URL, Secret: "not-a-real-key", Attempts: 1, Sleep: server.Sleep}, o), server
-}
-
-func text(role message.Role, s string) message.Message {
-	return message.Message{Role: role, Blocks: []message.Block{message.Text{Text: s}}}
+	return newModel(t, server.Setup(), o), server
 }
 
 func encode(t *testing.T, o openai.Options, r model.Request) string {
@@ -110,7 +107,7 @@ func TestErrorEvents(t *testing.T) {
 
 func TestInput(t *testing.T) {
 	r := model.Request{Reminder: "Hurry.", Messages: []message.Message{
-		text(message.RoleSystem, "Note."),
+		adaptertest.Text(message.RoleSystem, "Note."),
 		{Role: message.RoleUser, Blocks: []message.Block{message.Text{Text: "See"}, message.Image{MediaType: "image/png", Data: []byte{1}, Detail: "low"}, message.Image{URL: "file:f1"}, message.Image{URL: "https://example.com/a.png"}, message.Image{}}},
 		{Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: "c", Name: "f"}, message.Reasoning{Text: "foreign", Provider: "gemini", Opaque: json.RawMessage(`"x"`)}}},
 		{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: "c", Content: []message.Block{message.Text{Text: "x"}, message.Image{Data: []byte{1}}}}}},
@@ -185,7 +182,7 @@ func TestNativeCompaction(t *testing.T) {
 	const user = `{"type":"message","role":"user","content":[{"type":"input_text","text":"Old <&>."}]}`
 	const sealed = `{"type":"compaction","id":"cmp1","encrypted_content":"c2VhbA=="}`
 	m, server := serve(t, openai.Options{}, modeltest.Document(200, `{"object":"response.compaction","output":[`+user+`,`+sealed+`],"usage":{"input_tokens":9000,"input_tokens_details":{"cached_tokens":100},"output_tokens":200,"output_tokens_details":{"reasoning_tokens":0}}}`))
-	item, err := m.CompactNative(t.Context(), []message.Message{text(message.RoleUser, "Old <&>."), text(message.RoleAssistant, "Yes.")})
+	item, err := m.CompactNative(t.Context(), []message.Message{adaptertest.Text(message.RoleUser, "Old <&>."), adaptertest.Text(message.RoleAssistant, "Yes.")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +193,7 @@ func TestNativeCompaction(t *testing.T) {
 		t.Errorf("%s: %s", r.Path, r.Body)
 	}
 	stands := message.Message{Role: message.RoleUser, Origin: message.OriginSummary, Blocks: []message.Block{message.Opaque{Provider: item.Provider, Type: "compaction", Data: item.Data}}}
-	r := model.Request{Messages: []message.Message{stands, text(message.RoleUser, "Go on.")}}
+	r := model.Request{Messages: []message.Message{stands, adaptertest.Text(message.RoleUser, "Go on.")}}
 	var body struct {
 		Input []json.RawMessage
 	}
@@ -214,7 +211,7 @@ func TestNativeCompaction(t *testing.T) {
 	}
 	// Inside a reply it stands beside what it summarizes: another endpoint does
 	// without it.
-	beside := model.Request{Messages: []message.Message{text(message.RoleUser, "Old."), {Role: message.RoleAssistant, Blocks: append(stands.Blocks, message.Text{Text: "Yes."})}}}
+	beside := model.Request{Messages: []message.Message{adaptertest.Text(message.RoleUser, "Old."), {Role: message.RoleAssistant, Blocks: append(stands.Blocks, message.Text{Text: "Yes."})}}}
 	for _, o := range []openai.Options{{Provider: "azure"}, {NoCompaction: true}} {
 		if body := encode(t, o, beside); strings.Contains(body, "cmp1") || !strings.Contains(body, `"Yes."`) {
 			t.Errorf("with %+v: %s", o, body)

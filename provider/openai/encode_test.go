@@ -6,7 +6,6 @@ import (
 
 	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/message"
-	"github.com/forge-agent/forge/model/modeltest"
 	"github.com/forge-agent/forge/provider/openai"
 	"github.com/forge-agent/forge/sessionfile/wirebody"
 )
@@ -16,7 +15,7 @@ func reasoning(text string) message.Reasoning {
 }
 
 func encoder(t testing.TB) adaptertest.Encoder {
-	m := newModel(t, modeltest.Setup{URL: "https://api.example.com", Secret: "not-a-real-key"}, openai.Options{})
+	m := newModel(t, adaptertest.Nowhere(), openai.Options{})
 	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Responses, Reasoning: reasoning}
 }
 
@@ -25,39 +24,4 @@ func encoder(t testing.TB) adaptertest.Encoder {
 func TestEncode(t *testing.T) { adaptertest.Check(t, encoder(t)) }
 
 // Encoding a megabyte against json.Marshal of the same values.
-func BenchmarkEncode(b *testing.B) {
-	e := encoder(b)
-	r := adaptertest.Large(e.Reasoning)
-	body, err := e.Encode(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var values any
-	if err := json.Unmarshal(body, &values); err != nil {
-		b.Fatal(err)
-	}
-	b.Run("adapter", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			if _, err := e.Encode(r); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("json.Marshal", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			if _, err := json.Marshal(values); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("json.Marshal of the messages", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			if _, err := json.Marshal(r.Messages); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
+func BenchmarkEncode(b *testing.B) { adaptertest.BenchmarkEncode(b, encoder(b)) }

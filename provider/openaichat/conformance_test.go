@@ -3,15 +3,11 @@ package openaichat_test
 import (
 	_ "embed"
 	"flag"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/modeltest"
-	"github.com/forge-agent/forge/provider"
 	"github.com/forge-agent/forge/provider/openaichat"
 )
 
@@ -41,29 +37,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // beside a stand-in and behind a checkpoint (F-RUN-04, F-RUN-09, F-RUN-10,
 // F-TST-10, F-CLS-04).
 func TestContinuation(t *testing.T) {
-	const golden = "testdata/continuation.txtar"
-	got := txtar.Format(modeltest.Continue(t, subject()))
-	if *update {
-		if err := os.WriteFile(golden, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("-update rewrites the file; bodies differ (-want +got):\n%s", diff)
-	}
+	adaptertest.CheckContinuation(t, subject(), *update)
 }
+
+func FuzzStream(f *testing.F) { adaptertest.FuzzStream(f, subject()) }
 
 func newModel(t testing.TB, s modeltest.Setup, o openaichat.Options) *openaichat.Model {
 	t.Helper()
-	key, err := provider.NewKey(s.Secret, s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Connection = provider.Connection{Endpoint: s.URL, Key: key, Retry: provider.Retry{Attempts: s.Attempts}, Sleep: s.Sleep}
+	o.Connection = adaptertest.Connection(t, s)
 	if o.Model == "" {
 		o.Model = "test-model"
 	}

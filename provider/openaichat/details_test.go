@@ -17,7 +17,7 @@ import (
 
 func serve(t *testing.T, o openaichat.Options, answers ...modeltest.Answer) (*openaichat.Model, *modeltest.Server) {
 	server := modeltest.NewServer(t, answers...)
-	return newModel(t, modeltest.Setup{URL: server.URL, Secret: "not-a-real-key", Attempts: 1, Sleep: server.Sleep}, o), server
+	return newModel(t, server.Setup(), o), server
 }
 
 func chunk(delta string) string { return `{"id":"c","choices":[{"index":0,"delta":` + delta + `}]}` }

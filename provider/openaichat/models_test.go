@@ -1,42 +1,16 @@
 package openaichat_test
 
 import (
-	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/forge-agent/forge/model"
-	"github.com/forge-agent/forge/model/modeltest"
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/provider"
 	"github.com/forge-agent/forge/provider/openaichat"
 )
 
 // The endpoint says which models it serves (F-CAP-03).
 func TestModels(t *testing.T) {
-	server := modeltest.NewServer(t, modeltest.Document(200, `{"data":[{"id":"b","context_length":9000,"top_provider":{"context_length":8000,"max_completion_tokens":100}},{"id":"a","max_model_len":7000},{"id":"a"},{"id":""},{"id":"c","context_window":-5}]}`))
-	key, err := provider.NewKey("not-a-real-key", server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := openaichat.Models(t.Context(), provider.Connection{Endpoint: server.URL, Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]provider.ModelInfo{{ID: "a", WindowTokens: 7000}, {ID: "b", WindowTokens: 8000, MaxOutputTokens: 100}, {ID: "c"}}, got); diff != "" {
-		t.Error(diff)
-	}
-	if r := server.Requests()[0]; r.Method != "GET" || r.Path != "/models" || len(r.Body) != 0 {
-		t.Errorf("asked with %s %s %s", r.Method, r.Path, r.Body)
-	}
-	for _, bad := range []modeltest.Answer{modeltest.Document(200, `{}`), modeltest.Document(200, `<html>`), modeltest.Document(401, `{"error":{"message":"no"}}`)} {
-		server := modeltest.NewServer(t, bad)
-		var e *model.Error
-		if got, err := openaichat.Models(t.Context(), provider.Connection{Endpoint: server.URL}); !errors.As(err, &e) || got != nil {
-			t.Errorf("%s: %v, %v", bad.Body, got, err)
-		}
-	}
-	if _, err := openaichat.Models(t.Context(), provider.Connection{Endpoint: "http://api.example.com"}); !errors.Is(err, provider.ErrInvalid) {
-		t.Errorf("no encryption: %v", err)
-	}
+	want := []provider.ModelInfo{{ID: "a", WindowTokens: 7000}, {ID: "b", WindowTokens: 8000, MaxOutputTokens: 100}, {ID: "c"}}
+	adaptertest.CheckModels(t, openaichat.Models, "/models", want,
+		`{"data":[{"id":"b","context_length":9000,"top_provider":{"context_length":8000,"max_completion_tokens":100}},{"id":"a","max_model_len":7000},{"id":"a"},{"id":""},{"id":"c","context_window":-5}]}`)
 }
