@@ -83,9 +83,13 @@ var day = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 // spot 3: none of the texts that claim authority gets into a checkpoint, and
 // real constraints that merely sound like it do.
 func TestAdversarialTexts(t *testing.T) {
-	data, err := os.ReadFile("testdata/adversarial.txt")
-	if err != nil {
-		t.Fatal(err)
+	var data []byte
+	for _, name := range []string{"testdata/adversarial.txt", "testdata/adversarial_blind.txt"} {
+		texts, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, texts...)
 	}
 	cases := 0
 	for line := range strings.Lines(string(data)) {

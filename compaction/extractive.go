@@ -71,6 +71,7 @@ func (e Extractive) Plan(ctx context.Context, in Input) (*Plan, error) {
 	s.chooseLedgers()
 	s.choosePins(100)
 	s.chooseCover()
+	s.fillUser()
 	s.fillLedgers()
 	return s.plan()
 }

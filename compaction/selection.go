@@ -17,6 +17,7 @@ const (
 	coverFloorScore = -24
 	recentLift      = 24
 	worthBytes      = 400
+	demotedScore    = pinScore - 4
 )
 
 // selection is the state of one plan.
@@ -30,8 +31,10 @@ type selection struct {
 	costs []int
 	state []unitState
 	pins  []int // unit indexes, best first
-	queue int   // pins looked at
-	found int
+	// demoted pins are routine: they compete with the user's other words.
+	demoted []bool
+	queue   int // pins looked at
+	found   int
 
 	ledgers  map[string][]ledgerLine
 	shown    map[string]int // lines taken of each ledger
@@ -78,7 +81,7 @@ func newSelection(in Input) *selection {
 		}
 	}
 	s.lift, s.costs, s.state = make([]int64, len(s.units)), make([]int, len(s.units)), make([]unitState, len(s.units))
-	s.next = make([]int, len(s.units))
+	s.next, s.demoted = make([]int, len(s.units)), make([]bool, len(s.units))
 	var pinned []*unit
 	recent := s.recentFrom(2)
 	shapes := map[uint64]int{}
@@ -102,6 +105,10 @@ func newSelection(in Input) *selection {
 			s.next[s.pins[i]] = s.pins[newer]
 		}
 	}
+	s.pins = slices.DeleteFunc(s.pins, func(i int) bool {
+		s.demoted[i] = s.rank(i) == 1 && s.lift[i] < demotedScore*100
+		return s.demoted[i]
+	})
 	slices.SortStableFunc(s.pins, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.rank(b), s.rank(a)), cmp.Compare(s.worth(b), s.worth(a)), cmp.Compare(b, a))
 	})

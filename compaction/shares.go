@@ -69,8 +69,10 @@ func (s *selection) chooseCover() {
 	var open []int
 	weight := 0
 	for i, u := range s.units {
-		if s.state[i] == unitOpen && u.kind == KindOther && !u.system {
-			s.userSeen++
+		if s.state[i] == unitOpen && (s.demoted[i] || u.kind == KindOther && !u.system) {
+			if u.kind == KindOther {
+				s.userSeen++
+			}
 			if u.score >= coverFloorScore && !u.small {
 				open = append(open, i)
 				weight += len(u.text) + 12
@@ -104,9 +106,36 @@ func (s *selection) chooseCover() {
 	c := newCover(candidates)
 	taken, _, bound := c.choose(candidates, s.room)
 	for _, i := range taken {
-		s.take(i, unitShown)
+		if s.demoted[i] {
+			s.take(i, unitPinned)
+		} else {
+			s.take(i, unitShown)
+		}
 	}
 	if bound > 0 {
 		s.cover = int(c.value * 100 / bound)
+	}
+}
+
+// fillUser gives the user's remaining sentences, such as questions, what room
+// is left, best first. It still leaves out small talk.
+func (s *selection) fillUser() {
+	if s.room < 8 {
+		return
+	}
+	var open []int
+	for i, u := range s.units {
+		if s.state[i] == unitOpen && u.kind == KindOther && !u.small {
+			open = append(open, i)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(s.lift[b], s.lift[a]) })
+	for _, i := range open {
+		if s.room < 8 {
+			return
+		}
+		if len(s.units[i].text) < s.room*8 && s.cost(i) <= s.room {
+			s.take(i, unitShown)
+		}
 	}
 }
