@@ -20,8 +20,8 @@ import (
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
-	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider"
+	"github.com/forge-agent/forge/provider/internal/dialect"
 	"github.com/forge-agent/forge/provider/internal/wire"
 	"github.com/forge-agent/forge/tokencount"
 )
@@ -94,26 +94,22 @@ func New(o Options) (*Model, error) {
 	if o.ThinkingTokens < 0 || o.CompactAtTokens < 0 {
 		return nil, fmt.Errorf("%w: a number of tokens is negative", provider.ErrInvalid)
 	}
-	client, err := wire.New(o.Connection, o.Provider, o.Model, func(h http.Header, secret string) { h.Set("X-Api-Key", secret) })
+	client, err := wire.New(o.Connection, o.Provider, o.Model, authorize)
 	if err != nil {
 		return nil, err
 	}
-	c := o.Capabilities
-	if c.WindowTokens == 0 {
-		known, _ := catalog.Default().Resolve(o.Model)
-		c = known.Capabilities()
+	c := dialect.Capabilities(o.Capabilities, o.Provider, o.Model, tokencount.WireMessages)
+	if !o.NoCompaction {
+		c.NativeCompaction = model.NativeCompactionOpaqueItem
 	}
-	c.Provider, c.Model, c.Wire = o.Provider, o.Model, string(tokencount.WireMessages)
-	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionOpaqueItem, model.ContinuationProjectionAdapterOwned
-	if o.NoCompaction {
-		c.NativeCompaction = model.NativeCompactionUnsupported
+	if !o.NoCache {
+		c.PromptCache.Breakpoints = maxBreakpoints
 	}
-	c.PromptCache.Breakpoints, c.CountsRequests = maxBreakpoints, true
-	if o.NoCache {
-		c.PromptCache.Breakpoints = 0
-	}
+	c.CountsRequests = true
 	return &Model{options: o, capabilities: c, client: client}, nil
 }
+
+func authorize(h http.Header, secret string) { h.Set("X-Api-Key", secret) }
 
 // Capabilities returns window and limits.
 func (m *Model) Capabilities() model.Capabilities { return m.capabilities }
@@ -152,17 +148,7 @@ func (m *Model) CountRequest(ctx context.Context, r model.Request) (model.Estima
 	if err != nil {
 		return model.Estimate{}, m.client.Fail(err)
 	}
-	answer, err := m.client.Do(ctx, m.call("/v1/messages/count_tokens", body))
-	if err != nil {
-		return model.Estimate{}, err
-	}
-	var count struct {
-		InputTokens *int `json:"input_tokens"`
-	}
-	if err := json.Unmarshal(answer, &count); err != nil || count.InputTokens == nil || *count.InputTokens < 0 {
-		return model.Estimate{}, m.client.Fail(wire.Malformed(answer, errors.New("the answer holds no count")))
-	}
-	return model.ProviderCount(*count.InputTokens), nil
+	return m.client.Count(ctx, m.call("/v1/messages/count_tokens", body), "input_tokens")
 }
 
 // CompactNative asks the provider to summarize messages. The item is the list

@@ -15,7 +15,7 @@ func Models(ctx context.Context, c provider.Connection) ([]provider.ModelInfo, e
 	if c.Endpoint == "" {
 		c.Endpoint = DefaultEndpoint
 	}
-	client, err := wire.New(c, Provider, "models", func(h http.Header, secret string) { h.Set("X-Api-Key", secret) })
+	client, err := wire.New(c, Provider, "models", authorize)
 	if err != nil {
 		return nil, err
 	}

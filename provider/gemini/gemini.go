@@ -8,15 +8,14 @@ package gemini
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"strings"
 
 	"github.com/forge-agent/forge/model"
-	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider"
+	"github.com/forge-agent/forge/provider/internal/dialect"
 	"github.com/forge-agent/forge/provider/internal/wire"
 	"github.com/forge-agent/forge/tokencount"
 )
@@ -69,20 +68,16 @@ func New(o Options) (*Model, error) {
 	if o.ThinkingTokens < 0 {
 		return nil, fmt.Errorf("%w: ThinkingTokens is negative", provider.ErrInvalid)
 	}
-	client, err := wire.New(o.Connection, o.Provider, o.Model, func(h http.Header, secret string) { h.Set("X-Goog-Api-Key", secret) })
+	client, err := wire.New(o.Connection, o.Provider, o.Model, authorize)
 	if err != nil {
 		return nil, err
 	}
-	c := o.Capabilities
-	if c.WindowTokens == 0 {
-		known, _ := catalog.Default().Resolve(o.Model)
-		c = known.Capabilities()
-	}
-	c.Provider, c.Model, c.Wire = o.Provider, o.Model, string(tokencount.WireGemini)
-	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionUnsupported, model.ContinuationProjectionAdapterOwned
-	c.PromptCache.Breakpoints, c.CountsRequests = 0, true
+	c := dialect.Capabilities(o.Capabilities, o.Provider, o.Model, tokencount.WireGemini)
+	c.CountsRequests = true
 	return &Model{options: o, name: strings.TrimPrefix(o.Model, "models/"), capabilities: c, client: client}, nil
 }
+
+func authorize(h http.Header, secret string) { h.Set("X-Goog-Api-Key", secret) }
 
 // Capabilities returns window and limits.
 func (m *Model) Capabilities() model.Capabilities { return m.capabilities }
@@ -106,15 +101,5 @@ func (m *Model) CountRequest(ctx context.Context, r model.Request) (model.Estima
 	if err != nil {
 		return model.Estimate{}, m.client.Fail(err)
 	}
-	answer, err := m.client.Do(ctx, wire.Call{Path: "/models/" + m.name + ":countTokens", Body: body})
-	if err != nil {
-		return model.Estimate{}, err
-	}
-	var count struct {
-		TotalTokens *int `json:"totalTokens"`
-	}
-	if err := json.Unmarshal(answer, &count); err != nil || count.TotalTokens == nil || *count.TotalTokens < 0 {
-		return model.Estimate{}, m.client.Fail(wire.Malformed(answer, errors.New("the answer holds no count")))
-	}
-	return model.ProviderCount(*count.TotalTokens), nil
+	return m.client.Count(ctx, wire.Call{Path: "/models/" + m.name + ":countTokens", Body: body}, "totalTokens")
 }

@@ -14,12 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
-	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider"
+	"github.com/forge-agent/forge/provider/internal/dialect"
 	"github.com/forge-agent/forge/provider/internal/wire"
 	"github.com/forge-agent/forge/sessionfile/wirebody"
 	"github.com/forge-agent/forge/tokencount"
@@ -82,23 +81,15 @@ func New(o Options) (*Model, error) {
 	if o.CompactAtTokens < 0 {
 		return nil, fmt.Errorf("%w: CompactAtTokens is negative", provider.ErrInvalid)
 	}
-	client, err := wire.New(o.Connection, o.Provider, o.Model, func(h http.Header, secret string) {
-		h.Set("Authorization", "Bearer "+secret)
-	})
+	client, err := wire.New(o.Connection, o.Provider, o.Model, wire.Bearer)
 	if err != nil {
 		return nil, err
 	}
-	c := o.Capabilities
-	if c.WindowTokens == 0 {
-		known, _ := catalog.Default().Resolve(o.Model)
-		c = known.Capabilities()
+	c := dialect.Capabilities(o.Capabilities, o.Provider, o.Model, tokencount.WireResponses)
+	if !o.NoCompaction {
+		c.NativeCompaction = model.NativeCompactionOpaqueItem
 	}
-	c.Provider, c.Model, c.Wire = o.Provider, o.Model, string(tokencount.WireResponses)
-	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionOpaqueItem, model.ContinuationProjectionAdapterOwned
-	if o.NoCompaction {
-		c.NativeCompaction = model.NativeCompactionUnsupported
-	}
-	c.PromptCache.Breakpoints, c.CountsRequests = 0, true
+	c.CountsRequests = true
 	return &Model{options: o, capabilities: c, client: client}, nil
 }
 
@@ -122,17 +113,7 @@ func (m *Model) CountRequest(ctx context.Context, r model.Request) (model.Estima
 	if err != nil {
 		return model.Estimate{}, m.client.Fail(err)
 	}
-	answer, err := m.client.Do(ctx, wire.Call{Path: "/responses/input_tokens", Body: body})
-	if err != nil {
-		return model.Estimate{}, err
-	}
-	var count struct {
-		InputTokens *int `json:"input_tokens"`
-	}
-	if err := json.Unmarshal(answer, &count); err != nil || count.InputTokens == nil || *count.InputTokens < 0 {
-		return model.Estimate{}, m.client.Fail(wire.Malformed(answer, errors.New("the answer holds no count")))
-	}
-	return model.ProviderCount(*count.InputTokens), nil
+	return m.client.Count(ctx, wire.Call{Path: "/responses/input_tokens", Body: body}, "input_tokens")
 }
 
 // CompactNative asks the provider to compact messages. The item is the whole

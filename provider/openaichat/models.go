@@ -2,7 +2,6 @@ package openaichat
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/forge-agent/forge/provider"
 	"github.com/forge-agent/forge/provider/internal/wire"
@@ -29,9 +28,7 @@ type listed struct {
 // Models asks an endpoint which models it serves, sorted by name. Windows are
 // zero where the endpoint does not state them, as OpenAI's own does not.
 func Models(ctx context.Context, c provider.Connection) ([]provider.ModelInfo, error) {
-	client, err := wire.New(c, "openai-compatible", "models", func(h http.Header, secret string) {
-		h.Set("Authorization", "Bearer "+secret)
-	})
+	client, err := wire.New(c, "openai-compatible", "models", wire.Bearer)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 
 	"github.com/forge-agent/forge/model"
-	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/provider"
+	"github.com/forge-agent/forge/provider/internal/dialect"
 	"github.com/forge-agent/forge/provider/internal/wire"
 	"github.com/forge-agent/forge/tokencount"
 )
@@ -89,20 +88,11 @@ func New(o Options) (*Model, error) {
 	default:
 		return nil, fmt.Errorf("%w: unknown rule %q for reasoning", provider.ErrInvalid, o.Reasoning)
 	}
-	client, err := wire.New(o.Connection, o.Provider, o.Model, func(h http.Header, secret string) {
-		h.Set("Authorization", "Bearer "+secret)
-	})
+	client, err := wire.New(o.Connection, o.Provider, o.Model, wire.Bearer)
 	if err != nil {
 		return nil, err
 	}
-	c := o.Capabilities
-	if c.WindowTokens == 0 {
-		known, _ := catalog.Default().Resolve(o.Model)
-		c = known.Capabilities()
-	}
-	c.Provider, c.Model, c.Wire = o.Provider, o.Model, string(tokencount.WireChat)
-	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionUnsupported, model.ContinuationProjectionAdapterOwned
-	c.PromptCache.Breakpoints, c.CountsRequests = 0, false
+	c := dialect.Capabilities(o.Capabilities, o.Provider, o.Model, tokencount.WireChat)
 	return &Model{options: o, capabilities: c, client: client}, nil
 }
 

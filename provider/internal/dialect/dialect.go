@@ -1,6 +1,6 @@
 // Package dialect holds what the adapters' encoders and readers share: the
-// pairing of calls and results, ids that every provider takes, and an answer
-// as it grows.
+// pairing of calls and results, ids that every provider takes, an answer as it
+// grows, and the capabilities that they start from.
 //
 // It writes no JSON: each dialect is written in its adapter.
 package dialect
@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/model/catalog"
+	"github.com/forge-agent/forge/tokencount"
 )
 
 // ErrRequest is wrapped by errors about a request that must not be sent.
@@ -21,6 +24,22 @@ var ErrRequest = errors.New("unsendable request")
 // NativeType is the Type of an opaque block that stands for a summarized
 // range.
 const NativeType = "compaction"
+
+// Capabilities starts from the stated ones, or from the catalog's where no
+// window is stated, and sets what is the adapter's to say: it sends reasoning
+// back itself, and has no native compaction, cache points or count endpoint,
+// until the adapter says otherwise.
+func Capabilities(stated model.Capabilities, provider, name string, wire tokencount.Wire) model.Capabilities {
+	c := stated
+	if c.WindowTokens == 0 {
+		known, _ := catalog.Default().Resolve(name) // an unknown one gets the small window
+		c = known.Capabilities()
+	}
+	c.Provider, c.Model, c.Wire = provider, name, string(wire)
+	c.NativeCompaction, c.ContinuationProjection = model.NativeCompactionUnsupported, model.ContinuationProjectionAdapterOwned
+	c.PromptCache.Breakpoints, c.CountsRequests = 0, false
+	return c
+}
 
 // Check refuses a request whose calls and results do not pair (P-RET-08, B12),
 // or which holds another provider's compaction item in place of a range:

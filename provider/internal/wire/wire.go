@@ -9,6 +9,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -333,6 +334,28 @@ func (c *Client) Do(ctx context.Context, call Call) ([]byte, error) {
 	}
 	return body, nil
 }
+
+// Count asks a provider's count endpoint. The number of tokens is the member
+// of the answer that bears the name.
+func (c *Client) Count(ctx context.Context, call Call, name string) (model.Estimate, error) {
+	answer, err := c.Do(ctx, call)
+	if err != nil {
+		return model.Estimate{}, err
+	}
+	var members map[string]json.RawMessage
+	var tokens *int
+	err = json.Unmarshal(answer, &members)
+	if err == nil && members[name] != nil {
+		err = json.Unmarshal(members[name], &tokens)
+	}
+	if err != nil || tokens == nil || *tokens < 0 {
+		return model.Estimate{}, c.Fail(Malformed(answer, errors.New("the answer holds no count")))
+	}
+	return model.ProviderCount(*tokens), nil
+}
+
+// Bearer puts a key into a header as most endpoints take it.
+func Bearer(h http.Header, secret string) { h.Set("Authorization", "Bearer "+secret) }
 
 // Refuse returns a stream that consists of an error about the request itself.
 func (c *Client) Refuse(err error) iter.Seq2[model.Event, error] {
