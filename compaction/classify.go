@@ -213,8 +213,8 @@ func (v *view) tellingScore() int {
 	if v.count[narrate] > 0 && v.rules+v.soft == 0 {
 		score -= 10
 	}
-	if v.count[doubt] > 0 {
-		score -= 22
+	if v.count[doubt] > 0 && (int(v.first[doubt]) > v.starts || v.count[prohibit]+v.count[keep] == 0 || v.marks.question) {
+		score -= 22 // but "maybe keep out of it" is polite
 	}
 	if v.count[narrate] > 0 && at >= 0 && at <= v.starts && v.count[prohibit] == 0 && (!v.named || int(v.first[decide]) <= at) {
 		score -= 26 // "I must leave at five": somebody's own must

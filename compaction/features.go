@@ -146,6 +146,8 @@ type marks struct {
 	// written out: it begins with a capital and ends in a period.
 	after    int
 	sentence bool
+	// lead: it begins with a name, which it is therefore about.
+	lead bool
 }
 
 // marksOf counts names (paths, identifiers, code spans) and numbers.
@@ -180,6 +182,7 @@ func marksOf(raw string) marks {
 		switch {
 		case letters > 0 && (joints > 0 || digits > 0 || upper > 0 && upper < letters):
 			m.names++
+			m.lead = m.lead || m.letters == letters
 		case digits > 0:
 			m.numbers++
 		}

@@ -22,6 +22,8 @@ func (v *view) factScore() int {
 	score := 0
 	if v.marks.names > 0 {
 		switch {
+		case v.marks.lead && v.marks.after > 2 && !verbLast(v.language):
+			score += 14
 		case v.marks.names > 1 || v.marks.after > 1:
 			score += 6
 		case v.marks.after == 0:

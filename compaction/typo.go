@@ -4,13 +4,19 @@ import "sync"
 
 // slips are the cues that decide most and that people mistype most. A word with
 // the same letters in another order, the first and the last in place, is read
-// as the cue: "alwyas", "olny", "befroe".
+// as the cue, and so is a long one that lacks a letter: "alwyas", "olny", "shoud".
 var slips = sync.OnceValue(func() map[uint64]string {
 	words := map[uint64]string{}
 	for _, w := range []string{"never", "always", "must", "only", "don't", "dont", "avoid", "without", "before", "should", "please", "ensure",
 		"instead", "unless", "until", "prefer", "keep", "cannot", "nothing", "remember", "anything", "whenever", "exactly", "nicht", "immer",
 		"niemals", "bitte", "jamais", "toujours", "nunca", "siempre"} {
 		words[letterSum([]byte(w))] = w
+		if len(w) < 6 && w != "never" {
+			continue // too much is a letter away from a short word
+		}
+		for i := 1; i < len(w)-1; i++ {
+			words[letterSum([]byte(w[:i]+w[i+1:]))] = w
+		}
 	}
 	return words
 })
