@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/forge-agent/forge/tokenizer/bpe"
+	"github.com/forge-agent/forge/tokenizer/internal/mergefile"
 )
 
 // A document is the part of a tokenizer.json that decides how text is counted.
@@ -131,7 +132,7 @@ func (m *model) check() error {
 
 // checkBytes checks that there is a token for each byte.
 func (m *model) checkBytes() error {
-	for b, r := range byteRunes() {
+	for b, r := range mergefile.ByteRunes() {
 		if _, ok := m.Vocab[string(r)]; !ok {
 			return fmt.Errorf("the vocabulary has no token for byte 0x%02x: it is not byte-level BPE", b)
 		}
@@ -186,7 +187,7 @@ func (n *numbering) add(token string) uint32 {
 }
 
 // bytes returns the bytes of the tokens, which are written in the characters
-// of byteRunes.
+// of mergefile.ByteRunes.
 func (n *numbering) bytes() ([]string, error) {
 	values := byteValues()
 	tokens := make([]string, 0, len(n.list))
@@ -200,35 +201,17 @@ func (n *numbering) bytes() ([]string, error) {
 	return tokens, nil
 }
 
-// byteRunes returns the character by which byte-level BPE writes each byte:
-// printable characters of Latin-1 as themselves, the others as U+0100 and up
-// in the order of their value.
-func byteRunes() [256]rune {
-	var runes [256]rune
-	next := rune(0x100)
-	for b := range runes {
-		switch {
-		case b >= '!' && b <= '~', b >= 0xa1 && b <= 0xac, b >= 0xae:
-			runes[b] = rune(b)
-		default:
-			runes[b] = next
-			next++
-		}
-	}
-	return runes
-}
-
-// byteValues is the inverse of byteRunes.
+// byteValues is the inverse of mergefile.ByteRunes.
 func byteValues() map[rune]byte {
 	values := make(map[rune]byte, 256)
-	for b, r := range byteRunes() {
+	for b, r := range mergefile.ByteRunes() {
 		values[r] = byte(b)
 	}
 	return values
 }
 
 // decodeBytes returns the bytes of a token that is written in the characters
-// of byteRunes.
+// of mergefile.ByteRunes.
 func decodeBytes(values map[rune]byte, token string) (string, bool) {
 	text := make([]byte, 0, len(token))
 	for _, r := range token {

@@ -19,6 +19,7 @@ import (
 	"io"
 
 	"github.com/forge-agent/forge/tokenizer/bpe"
+	"github.com/forge-agent/forge/tokenizer/internal/mergefile"
 )
 
 // MaxBytes bounds the size of a tokenizer.json. The largest known ones have
@@ -69,7 +70,7 @@ func read(r io.Reader, name string) (*bpe.Vocabulary, error) {
 		return nil, err
 	}
 	numbers := newNumbering()
-	for b, r := range byteRunes() {
+	for b, r := range mergefile.ByteRunes() {
 		numbers.set(string(r), uint32(b))
 	}
 	if definition.Merges, err = d.Model.merges(numbers); err != nil {
