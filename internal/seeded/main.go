@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -38,6 +39,7 @@ func main() {
 	tokens := flag.Int("tokens", 100_000, "least weight of a range")
 	small := flag.Int("chatter", 3, "weight of the small talk, in multiples of the checkpoint's")
 	sets := flag.String("sets", "dev,heldout", "sets of phrasings, by the names of their files")
+	talk := flag.String("talk", "", "the set that the small talk is from; empty for each set's own")
 	misses := flag.Bool("misses", false, "print the rules that were lost, of all sets but the held-out one")
 	fast := flag.Bool("speed", false, "measure the time of a checkpoint instead")
 	flag.Parse()
@@ -48,7 +50,7 @@ func main() {
 		}
 		return
 	}
-	if err := run(os.Stdout, os.Getenv("FORGE_CORPUS"), strings.Split(*sets, ","), *ranges, *first, *tokens, *small, *misses); err != nil {
+	if err := run(os.Stdout, os.Getenv("FORGE_CORPUS"), strings.Split(*sets, ","), *talk, *ranges, *first, *tokens, *small, *misses); err != nil {
 		fmt.Fprintln(os.Stderr, "seeded:", err)
 		os.Exit(1)
 	}
@@ -66,13 +68,13 @@ func runSpeed(out io.Writer, corpus string, small int) error {
 	return speed(out, sessions, w, small)
 }
 
-func run(out io.Writer, corpus string, sets []string, ranges int, first uint64, tokens, small int, misses bool) error {
+func run(out io.Writer, corpus string, sets []string, talk string, ranges int, first uint64, tokens, small int, misses bool) error {
 	sessions, err := loadSessions(corpus)
 	if err != nil {
 		return err
 	}
 	for _, name := range sets {
-		w, err := readWording(name, name+".txt", "chatter_"+name+".txt")
+		w, err := readWording(name, name+".txt", "chatter_"+cmp.Or(talk, name)+".txt")
 		if err != nil {
 			return err
 		}
