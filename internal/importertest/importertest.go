@@ -20,6 +20,28 @@ import (
 	"github.com/forge-agent/forge/sessionfile"
 )
 
+// Input returns the file that is imported in a golden archive of testdata.
+func Input(t testing.TB, name string) []byte {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive.Files[0].Data
+}
+
+// AddInputs seeds a fuzz target with the inputs of all golden archives.
+func AddInputs(f *testing.F) {
+	f.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("no golden files: %v", err)
+	}
+	for _, path := range paths {
+		f.Add(Input(f, filepath.Base(path)))
+	}
+}
+
 // Golden imports the first file of each archive that the pattern names, and
 // compares the rendered session, or the error, with the file "want" in it.
 // With update it writes that file instead.
@@ -126,6 +148,34 @@ func checkChange(t testing.TB, s *sessionfile.Session, m sessionfile.Mark) {
 		}
 		if _, ok := s.Transcript.At(ref.Message).Blocks[ref.Block].(message.ToolResult); !ok {
 			t.Errorf("mark on line %d clears what is no result", m.Line)
+		}
+	}
+}
+
+// Fuzz is a fuzz target that reads whatever it is given, beginning with the
+// golden inputs.
+func Fuzz(f *testing.F, formats []sessionfile.Format) {
+	AddInputs(f)
+	f.Fuzz(func(t *testing.T, data []byte) { Read(t, data, formats) })
+}
+
+// Benchmark reports the speed of an import.
+func Benchmark(b *testing.B, data []byte, formats []sessionfile.Format) {
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := sessionfile.Read("in", data, formats, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// CheckRefused checks that files of other kinds are not taken for sessions.
+func CheckRefused(t *testing.T, formats []sessionfile.Format, files ...string) {
+	t.Helper()
+	for _, text := range files {
+		if _, err := sessionfile.Read("in", []byte(text), formats, nil); err == nil {
+			t.Errorf("%s was read", text)
 		}
 	}
 }

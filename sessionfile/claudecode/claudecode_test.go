@@ -3,10 +3,7 @@ package claudecode_test
 import (
 	"flag"
 	"os"
-	"path/filepath"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"github.com/forge-agent/forge/internal/importertest"
 	"github.com/forge-agent/forge/sessionfile"
@@ -21,52 +18,24 @@ func TestGolden(t *testing.T) {
 	importertest.Golden(t, "testdata/*.txtar", formats, *update)
 }
 
-func input(t testing.TB, path string) []byte {
-	t.Helper()
-	archive, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return archive.Files[0].Data
-}
-
-func goldenPaths(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	return paths
-}
-
 // A file that is cut keeps the messages that stand whole before the cut.
 func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"plain", "parallel", "compaction"} {
-		importertest.CutLines(t, input(t, filepath.Join("testdata", name+".txtar")), formats)
+		importertest.CutLines(t, importertest.Input(t, name+".txtar"), formats)
 	}
 }
 
 // Objects of other kinds are not taken for sessions.
 func TestMatchIsNarrow(t *testing.T) {
-	for _, text := range []string{
+	importertest.CheckRefused(t, formats,
 		`{"type":"user","message":{"role":"user","content":"x"}}`,
 		`{"type":"session","id":"x","timestamp":"y"}`,
 		`{"sessionId":"x","projectHash":"y","messages":[]}`,
 		`[{"type":"user","uuid":"x","parentUuid":null}]`,
-		`{"type":"summary","summary":"x"}`,
-	} {
-		if _, err := sessionfile.Read("in", []byte(text), formats, nil); err == nil {
-			t.Errorf("%s was read", text)
-		}
-	}
+		`{"type":"summary","summary":"x"}`)
 }
 
-func FuzzImport(f *testing.F) {
-	for _, path := range goldenPaths(f) {
-		f.Add(input(f, path))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) { importertest.Read(t, data, formats) })
-}
+func FuzzImport(f *testing.F) { importertest.Fuzz(f, formats) }
 
 // BenchmarkImport reports the speed on a real session.
 func BenchmarkImport(b *testing.B) {
@@ -80,11 +49,5 @@ func BenchmarkImport(b *testing.B) {
 			data = file
 		}
 	}
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := sessionfile.Read("in", data, formats, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
+	importertest.Benchmark(b, data, formats)
 }

@@ -3,11 +3,8 @@ package forgejson_test
 import (
 	"flag"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"github.com/forge-agent/forge/internal/importertest"
 	"github.com/forge-agent/forge/sessionfile"
@@ -23,18 +20,9 @@ func TestGolden(t *testing.T) {
 	importertest.Golden(t, "testdata/*.txtar", formats, *update)
 }
 
-func input(t testing.TB, name string) []byte {
-	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return archive.Files[0].Data
-}
-
 // A document that is cut keeps the messages that stand whole before the cut.
 func TestCutAnywhere(t *testing.T) {
-	importertest.CutDocument(t, input(t, "v1.txtar"), formats)
+	importertest.CutDocument(t, importertest.Input(t, "v1.txtar"), formats)
 }
 
 // F-CKP-02, F-CKP-03: a checkpoint that breaks a rule is named and not used.
@@ -86,9 +74,4 @@ func TestInvalidCheckpoints(t *testing.T) {
 	}
 }
 
-func FuzzImport(f *testing.F) {
-	for _, name := range []string{"v1.txtar", "v2.txtar", "v2-opaque.txtar"} {
-		f.Add(input(f, name))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) { importertest.Read(t, data, formats) })
-}
+func FuzzImport(f *testing.F) { importertest.Fuzz(f, formats) }

@@ -3,11 +3,9 @@ package forgejsonl_test
 import (
 	"bytes"
 	"flag"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/forge-agent/forge/internal/importertest"
 	"github.com/forge-agent/forge/message"
@@ -24,15 +22,6 @@ var formats = []sessionfile.Format{forgejsonl.Format()}
 
 func TestGolden(t *testing.T) {
 	importertest.Golden(t, "testdata/*.txtar", formats, *update)
-}
-
-func input(t testing.TB, name string) []byte {
-	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return archive.Files[0].Data
 }
 
 // A stored session, its export, and the export stored again are the same
@@ -93,8 +82,4 @@ func TestStoreAndExportAgree(t *testing.T) {
 	}
 }
 
-func FuzzImport(f *testing.F) {
-	f.Add(input(f, "whole.txtar"))
-	f.Add(input(f, "cut.txtar"))
-	f.Fuzz(func(t *testing.T, data []byte) { importertest.Read(t, data, formats) })
-}
+func FuzzImport(f *testing.F) { importertest.Fuzz(f, formats) }

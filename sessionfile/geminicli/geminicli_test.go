@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/forge-agent/forge/internal/importertest"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/sessionfile"
@@ -25,28 +23,14 @@ func TestGolden(t *testing.T) {
 	importertest.Golden(t, "testdata/*.txtar", formats, *update)
 }
 
-func input(t testing.TB, name string) []byte {
-	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return archive.Files[0].Data
-}
-
 // A crash can cut the file anywhere: what stood whole before stays.
 func TestCutAnywhere(t *testing.T) {
-	importertest.CutLines(t, input(t, "lines.txtar"), formats)
-	importertest.CutLines(t, input(t, "compressed.txtar"), formats)
-	importertest.CutDocument(t, input(t, "document.txtar"), formats)
+	importertest.CutLines(t, importertest.Input(t, "lines.txtar"), formats)
+	importertest.CutLines(t, importertest.Input(t, "compressed.txtar"), formats)
+	importertest.CutDocument(t, importertest.Input(t, "document.txtar"), formats)
 }
 
-func FuzzImport(f *testing.F) {
-	for _, name := range []string{"document.txtar", "lines.txtar", "compressed.txtar"} {
-		f.Add(input(f, name))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) { importertest.Read(t, data, formats) })
-}
+func FuzzImport(f *testing.F) { importertest.Fuzz(f, formats) }
 
 // rawRecord is one record as encoding/json reads it, without the importer.
 type rawRecord struct {

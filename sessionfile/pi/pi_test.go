@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/forge-agent/forge/internal/importertest"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/sessionfile"
@@ -26,27 +24,16 @@ func TestGolden(t *testing.T) {
 
 // A crash can cut the file anywhere: what stood whole before stays.
 func TestCutAnywhere(t *testing.T) {
-	for _, name := range []string{"testdata/v1.txtar", "testdata/v3-tree.txtar"} {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range []string{"v1.txtar", "v3-tree.txtar"} {
 		// The glued line is taken apart: with it, half a line can be whole.
-		data := strings.ReplaceAll(string(archive.Files[0].Data), "}{", "}\n{")
+		data := strings.ReplaceAll(string(importertest.Input(t, name)), "}{", "}\n{")
 		importertest.CutLines(t, []byte(data), formats)
 	}
 }
 
 func FuzzImport(f *testing.F) {
-	for _, name := range []string{"testdata/v1.txtar", "testdata/v3-tree.txtar", "testdata/missing-root.txtar"} {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(archive.Files[0].Data)
-	}
 	f.Add([]byte(`{"type":"message","id":"a","parentId":"a","timestamp":"x","message":{"role":"user","content":"x"}}`))
-	f.Fuzz(func(t *testing.T, data []byte) { importertest.Read(t, data, formats) })
+	importertest.Fuzz(f, formats)
 }
 
 // rawEntry is one entry as encoding/json reads it, without the importer.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/forge-agent/forge/internal/importertest"
 	"github.com/forge-agent/forge/message"
@@ -28,11 +27,7 @@ func TestGolden(t *testing.T) {
 
 func TestCutAnywhere(t *testing.T) {
 	for _, name := range []string{"anthropic.txtar", "gemini.txtar"} {
-		archive, err := txtar.ParseFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		importertest.CutDocument(t, archive.Files[0].Data, formats)
+		importertest.CutDocument(t, importertest.Input(t, name), formats)
 	}
 }
 
@@ -130,17 +125,7 @@ func TestDecodeUsage(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(archive.Files[0].Data)
-	}
+	importertest.AddInputs(f)
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]},{"role":"tool"}],"tools":[{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		importertest.Read(t, data, formats)
