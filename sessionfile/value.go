@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
+	"time"
 )
 
 // A Value is one JSON value of a file with the line on which it starts.
@@ -44,6 +46,43 @@ func (v Value) Text() string {
 		return ""
 	}
 	return s
+}
+
+// maxNumber is far above any count in a file.
+const maxNumber = 1 << 40
+
+// Number returns a count, without a fraction. It is zero for anything else,
+// also for less than zero and for more than any file counts.
+func (v Value) Number() int {
+	var f float64
+	if len(v.Raw) == 0 || json.Unmarshal(v.Raw, &f) != nil || f < 0 || f > maxNumber {
+		return 0
+	}
+	return int(f)
+}
+
+// maxSeconds is after any time in a file, in the year 8775.
+const maxSeconds = math.MaxInt32 * 100.0
+
+// Time returns the time that RFC 3339 text states, or a number of units since
+// 1970; a unit is a second or a part of it. It is the zero time for anything
+// else.
+func (v Value) Time(unit time.Duration) time.Time {
+	if v.Kind() == '"' {
+		t, err := time.Parse(time.RFC3339, v.Text())
+		if err != nil {
+			return time.Time{}
+		}
+		return t
+	}
+	var units float64
+	perSecond := float64(time.Second / unit)
+	if len(v.Raw) == 0 || json.Unmarshal(v.Raw, &units) != nil || units <= 0 || units > maxSeconds*perSecond {
+		return time.Time{}
+	}
+	seconds := math.Floor(units / perSecond)
+	rest := units - seconds*perSecond
+	return time.Unix(int64(seconds), int64(rest*float64(unit))).UTC()
 }
 
 // Elements yields the elements of an array in order, nothing for another

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 	"time"
 
@@ -52,7 +51,7 @@ func (x *extras) read(key string, v sessionfile.Value) bool {
 	case "model":
 		x.model = v.Text()
 	case "timestamp":
-		x.time = moment(v)
+		x.time = v.Time(time.Second)
 	case "is_demo":
 		x.demo = v.Kind() == 't'
 	case "message_type":
@@ -84,7 +83,7 @@ func (x *extras) extra(v sessionfile.Value) {
 				}
 			}
 		case "timestamp":
-			x.time = moment(member)
+			x.time = member.Time(time.Second)
 		case "returncode":
 			var code float64
 			if json.Unmarshal(member.Raw, &code) == nil {
@@ -218,21 +217,4 @@ func all(m message.Message) string {
 		}
 	}
 	return out.String()
-}
-
-// moment reads a time in seconds since 1970 or as RFC 3339 text.
-func moment(v sessionfile.Value) time.Time {
-	if v.Kind() == '"' {
-		t, err := time.Parse(time.RFC3339, v.Text())
-		if err != nil {
-			return time.Time{}
-		}
-		return t
-	}
-	var seconds float64
-	if len(v.Raw) == 0 || json.Unmarshal(v.Raw, &seconds) != nil || seconds <= 0 || seconds > math.MaxInt32*100.0 {
-		return time.Time{}
-	}
-	whole, part := math.Modf(seconds)
-	return time.Unix(int64(whole), int64(part*1e9)).UTC()
 }

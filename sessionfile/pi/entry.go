@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -88,7 +87,7 @@ func (e *entry) common(key string, v sessionfile.Value) {
 	case "parentId":
 		e.parent = v.Text()
 	case "timestamp":
-		e.time = moment(v)
+		e.time = v.Time(time.Millisecond)
 	}
 }
 
@@ -116,7 +115,7 @@ func (r *reader) header(v sessionfile.Value) {
 		return
 	}
 	s.ID = v.Member("id").Text()
-	r.version = number(v.Member("version"))
+	r.version = v.Member("version").Number()
 	s.Version = fmt.Sprint(max(r.version, 1))
 	r.provider, r.model = v.Member("provider").Text(), v.Member("modelId").Text()
 	if v.Member("parentSession").Kind() == '"' {
@@ -130,13 +129,13 @@ func (e *entry) summarized(v sessionfile.Value) {
 		case "summary":
 			e.summary = member.Text()
 		case "firstKeptEntryIndex":
-			if e.keptIndex = number(member); member.Kind() == 'n' {
+			if e.keptIndex = member.Number(); member.Kind() == 'n' {
 				e.keptIndex = -1
 			}
 		case "firstKeptEntryId":
 			e.keptID = member.Text()
 		case "tokensBefore":
-			e.tokensBefore = number(member)
+			e.tokensBefore = member.Number()
 		case "fromHook":
 			e.hook = member.Kind() == 't'
 		}
@@ -165,7 +164,7 @@ func (r *reader) message(e *entry, v sessionfile.Value) {
 		case "usage":
 			e.usage = r.usage(member)
 		case "timestamp":
-			if t := moment(member); !t.IsZero() {
+			if t := member.Time(time.Millisecond); !t.IsZero() {
 				e.time = t
 			}
 		case "toolCallId":
@@ -191,7 +190,7 @@ func (r *reader) message(e *entry, v sessionfile.Value) {
 	case "toolResult":
 		result.Content = r.blocks(e, content)
 		if cut := details.Member("truncation"); cut.Member("truncated").Kind() == 't' {
-			result.Truncated, result.OriginalBytes = true, number(cut.Member("totalBytes"))
+			result.Truncated, result.OriginalBytes = true, cut.Member("totalBytes").Number()
 		}
 		e.blocks = []message.Block{result}
 	case "bashExecution":
@@ -331,27 +330,3 @@ func (r *reader) usage(v sessionfile.Value) *message.Usage {
 
 // maxNumber is far above any count in a file.
 const maxNumber = 1 << 40
-
-func number(v sessionfile.Value) int {
-	var f float64
-	if len(v.Raw) == 0 || json.Unmarshal(v.Raw, &f) != nil || f < 0 || f > maxNumber {
-		return 0
-	}
-	return int(f)
-}
-
-// moment reads milliseconds since 1970 or RFC 3339 text.
-func moment(v sessionfile.Value) time.Time {
-	if v.Kind() == '"' {
-		t, err := time.Parse(time.RFC3339, v.Text())
-		if err != nil {
-			return time.Time{}
-		}
-		return t
-	}
-	var ms float64
-	if len(v.Raw) == 0 || json.Unmarshal(v.Raw, &ms) != nil || ms <= 0 || ms > math.MaxInt32*100_000.0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(ms)).UTC()
-}

@@ -112,7 +112,7 @@ func (r *reader) content(key string, v sessionfile.Value) bool {
 }
 
 func (r *reader) outputTokens(v sessionfile.Value) {
-	if n := number(v); n > 0 {
+	if n := v.Number(); n > 0 {
 		r.body.OutputTokens = n
 	}
 }
@@ -169,14 +169,6 @@ func (r *reader) unknown(v sessionfile.Value, what string, known ...string) {
 // opaque keeps an item unread.
 func (r *reader) opaque(v sessionfile.Value, kind string) message.Block {
 	return message.Opaque{Provider: r.provider, Type: kind, Data: bytes.Clone(v.Raw)}
-}
-
-func number(v sessionfile.Value) int {
-	var f float64
-	if len(v.Raw) == 0 || json.Unmarshal(v.Raw, &f) != nil || f < 0 || f > 1e12 {
-		return 0
-	}
-	return int(f)
 }
 
 // written returns a value as a model writes arguments: a string as it is,
