@@ -1,13 +1,10 @@
 package sessionfile_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/sessionfile"
 )
 
@@ -32,32 +29,12 @@ func TestSaysOverflow(t *testing.T) {
 // F-OVF-01 for files: every recorded overflow text is known, and no other
 // error is taken for one.
 func TestSaysOverflowOnRecordedErrors(t *testing.T) {
-	corpus := os.Getenv("FORGE_CORPUS")
-	if corpus == "" {
-		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
-	}
-	f, err := os.Open(filepath.Join(corpus, "overflow-errors", "bodies.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows := 0
-	for lines := bufio.NewScanner(f); lines.Scan(); rows++ {
-		var row struct {
-			Provider, Body string
-			Overflow       bool
-		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(row.Body, "(no ") {
+	for _, r := range adaptertest.Refusals(t) {
+		if strings.HasPrefix(r.Body, "(no ") {
 			continue // nothing was said
 		}
-		if got := sessionfile.SaysOverflow(row.Body); got != row.Overflow {
-			t.Errorf("%s: SaysOverflow = %v, want %v: %.120s", row.Provider, got, row.Overflow, row.Body)
+		if got := sessionfile.SaysOverflow(r.Body); got != r.Overflow {
+			t.Errorf("%s: SaysOverflow = %v, want %v: %.120s", r.Provider, got, r.Overflow, r.Body)
 		}
-	}
-	if rows < 40 {
-		t.Errorf("%d rows, want at least 40", rows)
 	}
 }

@@ -10,6 +10,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,12 +86,8 @@ type Model struct {
 
 // New checks the options.
 func New(o Options) (*Model, error) {
-	if o.Provider == "" {
-		o.Provider = Provider
-	}
-	if o.Connection.Endpoint == "" {
-		o.Connection.Endpoint = DefaultEndpoint
-	}
+	o.Provider = cmp.Or(o.Provider, Provider)
+	o.Connection.Endpoint = cmp.Or(o.Connection.Endpoint, DefaultEndpoint)
 	if o.ThinkingTokens < 0 || o.CompactAtTokens < 0 {
 		return nil, fmt.Errorf("%w: a number of tokens is negative", provider.ErrInvalid)
 	}

@@ -6,6 +6,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,12 +60,8 @@ type Model struct {
 
 // New checks the options.
 func New(o Options) (*Model, error) {
-	if o.Provider == "" {
-		o.Provider = Provider
-	}
-	if o.Connection.Endpoint == "" {
-		o.Connection.Endpoint = DefaultEndpoint
-	}
+	o.Provider = cmp.Or(o.Provider, Provider)
+	o.Connection.Endpoint = cmp.Or(o.Connection.Endpoint, DefaultEndpoint)
 	if o.ThinkingTokens < 0 {
 		return nil, fmt.Errorf("%w: ThinkingTokens is negative", provider.ErrInvalid)
 	}

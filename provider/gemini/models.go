@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,7 @@ import (
 // Models asks the endpoint which models it serves that can answer, sorted by
 // name.
 func Models(ctx context.Context, c provider.Connection) ([]provider.ModelInfo, error) {
-	if c.Endpoint == "" {
-		c.Endpoint = DefaultEndpoint
-	}
+	c.Endpoint = cmp.Or(c.Endpoint, DefaultEndpoint)
 	client, err := wire.New(c, Provider, "models", authorize)
 	if err != nil {
 		return nil, err

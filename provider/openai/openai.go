@@ -9,6 +9,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,12 +73,8 @@ type Model struct {
 
 // New checks the options.
 func New(o Options) (*Model, error) {
-	if o.Provider == "" {
-		o.Provider = Provider
-	}
-	if o.Connection.Endpoint == "" {
-		o.Connection.Endpoint = DefaultEndpoint
-	}
+	o.Provider = cmp.Or(o.Provider, Provider)
+	o.Connection.Endpoint = cmp.Or(o.Connection.Endpoint, DefaultEndpoint)
 	if o.CompactAtTokens < 0 {
 		return nil, fmt.Errorf("%w: CompactAtTokens is negative", provider.ErrInvalid)
 	}

@@ -1,17 +1,12 @@
 package openaichat_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/modeltest"
@@ -57,39 +52,16 @@ func TestSilentTruncationAlarm(t *testing.T) {
 // Every shared error body is classified on its way through the adapter, from
 // the raw body and never from a rewritten message (weak spot 6, F-OVF-01).
 func TestSharedBodies(t *testing.T) {
-	corpus := os.Getenv("FORGE_CORPUS")
-	if corpus == "" {
-		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
-	}
-	file, err := os.Open(filepath.Join(corpus, "overflow-errors", "bodies.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		var row struct {
-			Provider string
-			Status   json.RawMessage
-			Body     string
-			Overflow bool
-		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
-		status, _ := strconv.Atoi(regexp.MustCompile(`[45][0-9][0-9]`).FindString(string(row.Status)))
-		if status == 0 {
+	for _, r := range adaptertest.Refusals(t) {
+		status := r.Status
+		if status < 400 {
 			status = 400 // inside a stream, or not known
 		}
-		m, _ := serve(t, openaichat.Options{}, modeltest.Document(status, row.Body))
+		m, _ := serve(t, openaichat.Options{}, modeltest.Document(status, r.Body))
 		_, _, failed := modeltest.Play(m, modeltest.Ask())
 		var e *model.Error
-		if !errors.As(failed, &e) || errors.Is(failed, model.ErrContextOverflow) != row.Overflow || string(e.Body) != row.Body {
-			t.Errorf("line %d, %s: %v, want overflow %t", n, row.Provider, failed, row.Overflow)
+		if !errors.As(failed, &e) || errors.Is(failed, model.ErrContextOverflow) != r.Overflow || string(e.Body) != r.Body {
+			t.Errorf("%s: %v, want overflow %t: %s", r.Provider, failed, r.Overflow, r.Body)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 }

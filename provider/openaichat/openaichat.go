@@ -8,6 +8,7 @@
 package openaichat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -73,9 +74,7 @@ type Model struct {
 
 // New checks the options.
 func New(o Options) (*Model, error) {
-	if o.Provider == "" {
-		o.Provider = "openai-compatible"
-	}
+	o.Provider = cmp.Or(o.Provider, "openai-compatible")
 	switch o.OutputCapField {
 	case "":
 		o.OutputCapField = "max_tokens"

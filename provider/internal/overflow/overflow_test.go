@@ -1,52 +1,16 @@
 package overflow_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 
+	"github.com/forge-agent/forge/internal/adaptertest"
 	"github.com/forge-agent/forge/provider/internal/overflow"
 )
 
-type row struct {
-	Provider string          `json:"provider"`
-	Status   json.RawMessage `json:"status"`
-	Body     string          `json:"body"`
-	Overflow bool            `json:"overflow"`
-}
-
-// status reads the first HTTP status that the row names.
-func (r row) status() int {
-	digits := regexp.MustCompile(`[1-5][0-9][0-9]`).FindString(string(r.Status))
-	n, _ := strconv.Atoi(digits)
-	return n
-}
-
 // F-OVF-01, weak spot 6: no miss and no false alarm on the shared bodies.
 func TestSharedBodies(t *testing.T) {
-	corpus := os.Getenv("FORGE_CORPUS")
-	if corpus == "" {
-		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
-	}
-	file, err := os.Open(filepath.Join(corpus, "overflow-errors", "bodies.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	rows := 0
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		rows++
-		v := overflow.Classify(r.status(), []byte(r.Body))
+	for _, r := range adaptertest.Refusals(t) {
+		v := overflow.Classify(r.Status, []byte(r.Body))
 		if v.Overflow != r.Overflow {
 			t.Errorf("%s: overflow = %t, want %t: %s", r.Provider, v.Overflow, r.Overflow, r.Body)
 		}
@@ -54,9 +18,6 @@ func TestSharedBodies(t *testing.T) {
 			t.Errorf("%s: used %d does not exceed limit %d: %s", r.Provider, v.UsedTokens, v.LimitTokens, r.Body)
 		}
 		t.Logf("%s: %+v", r.Provider, v)
-	}
-	if err := lines.Err(); err != nil || rows == 0 {
-		t.Fatalf("%d rows, %v", rows, err)
 	}
 }
 
