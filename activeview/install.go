@@ -40,7 +40,8 @@ type RetainedUser struct {
 // Install puts a checkpoint in the place of the messages [0, r.Through) of t.
 // System messages, the current request and the retained users stay; every
 // other message of the range is in the ledger as summarized. Messages that an
-// earlier Install hid and this one retains come back.
+// earlier Install hid and this one retains come back. On an error the view is
+// as it was.
 func (v *View) Install(t *transcript.Transcript, r Retention) error {
 	if r.Through < 0 || r.Through > v.seen() {
 		return fmt.Errorf("install checkpoint through message %d: the view has %d", r.Through, v.seen())
@@ -52,9 +53,6 @@ func (v *View) Install(t *transcript.Transcript, r Retention) error {
 		}
 		users[u.Index] = u
 	}
-	v.stale = true
-	v.generation++
-	v.replaceMemory(r.Memory, false)
 	stays := map[*entry]bool{}
 	for _, e := range v.current {
 		stays[e] = true
@@ -63,8 +61,14 @@ func (v *View) Install(t *transcript.Transcript, r Retention) error {
 		if i < v.base || i >= v.seen() {
 			return fmt.Errorf("install checkpoint: message %d is kept, the view has %d to %d", i, v.base, v.seen())
 		}
+		if !t.At(i).Authored() {
+			return fmt.Errorf("install checkpoint: message %d is kept and is no user message; a result would lose its call", i)
+		}
 		stays[v.entry(i)] = true
 	}
+	v.stale = true
+	v.generation++
+	v.replaceMemory(r.Memory, false)
 	for i, e := range v.between(0, r.Through) {
 		u, retained := users[v.base+i]
 		switch {

@@ -348,16 +348,22 @@ func (v *View) Generation() int { return v.generation }
 func (v *View) Visited() int { return v.visited }
 
 // Messages returns the messages in the window in request order, without the
-// instructions: memory, then what is kept of the transcript. The slice is
-// shared between calls and must not be changed; appending to it is safe.
-// While only new messages come in, a call costs nothing.
+// instructions: system messages at the beginning of the transcript, memory
+// (resolution C13), then what is kept of the rest. The slice is shared between
+// calls and must not be changed; appending to it is safe. While only new
+// messages come in, a call costs nothing.
 func (v *View) Messages() []message.Message {
 	if v.stale {
 		v.messages = v.messages[:0:0]
+		lead := 0
+		for lead < len(v.entries) && v.entries[lead].message.Role == message.RoleSystem {
+			v.messages = append(v.messages, v.entries[lead].message)
+			lead++
+		}
 		for _, e := range v.memory {
 			v.messages = append(v.messages, e.message)
 		}
-		for _, e := range v.entries {
+		for _, e := range v.entries[lead:] {
 			if !e.hidden {
 				v.messages = append(v.messages, e.message)
 			}

@@ -232,12 +232,21 @@ type Reconciliation struct {
 // was not.
 func (r Reconciliation) UndercountTokens() int { return max(0, r.ReportedTokens-r.EstimatedTokens) }
 
+// maxUsageTokens is the most that a report is believed: a thousand windows of
+// a million tokens.
+const maxUsageTokens = 1_000_000_000
+
 // Reconcile takes in what the provider reported for the last Fit. It returns
-// an error when no request is waiting for its usage.
+// an error when no request is waiting for its usage, and when the usage is no
+// count of tokens at all: negative, or more than a billion. Nothing is
+// learned then, and the request still waits.
 func (m *Manager) Reconcile(u message.Usage) (Reconciliation, error) {
 	f := m.sent
 	if f == nil {
 		return Reconciliation{}, fmt.Errorf("%w: no request waits for its usage; call Fit first", ErrInvalid)
+	}
+	if u.InputTokens < 0 || u.InputTokens > maxUsageTokens {
+		return Reconciliation{}, fmt.Errorf("%w: a usage of %d input tokens; give what the provider reported", ErrInvalid, u.InputTokens)
 	}
 	m.sent = nil
 	k := m.calibration(f.Model)

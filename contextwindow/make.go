@@ -47,7 +47,37 @@ func (m *Manager) make(ctx context.Context, input compaction.Input) ([]*checkpoi
 	if err != nil {
 		return nil, fmt.Errorf("compact messages 1 to %d: %w", input.Through, err)
 	}
+	if err := answers(input, made); err != nil {
+		return nil, fmt.Errorf("compact messages 1 to %d: %w", input.Through, err)
+	}
 	return made, nil
+}
+
+// answers checks that a strategy made checkpoints of what it was given: with
+// any other range, messages between it and the cut would be nowhere.
+func answers(input compaction.Input, made []*checkpoint.Checkpoint) error {
+	if len(made) == 0 {
+		return fmt.Errorf("%w: the strategy returned no checkpoint and no error", ErrInvalid)
+	}
+	for _, c := range made {
+		if c == nil {
+			return fmt.Errorf("%w: the strategy returned a nil checkpoint and no error", ErrInvalid)
+		}
+		if err := c.Check(); err != nil {
+			return fmt.Errorf("the strategy returned: %w", err)
+		}
+		if err := c.Validate(input.Transcript); err != nil {
+			return fmt.Errorf("the strategy returned: %w", err)
+		}
+		through := input.Through
+		if c.Method == checkpoint.MethodFreshWindow {
+			through = input.Transcript.Len()
+		}
+		if c.SummarizedThroughMessageIndex != through {
+			return fmt.Errorf("%w: the strategy returned a checkpoint of %d messages, it was asked for %d", ErrInvalid, c.SummarizedThroughMessageIndex, through)
+		}
+	}
+	return nil
 }
 
 // usable returns the newest checkpoint that is valid for the transcript and

@@ -73,11 +73,11 @@ type LimitError struct {
 
 // Error names the exhausted budget, its heaviest part and what helps.
 func (e *LimitError) Error() string {
-	what, tokens := "the request", e.Breakdown.Total()
+	what, tokens := "the request weighs", e.Breakdown.Total()
 	if e.Mandatory {
-		what, tokens = "instructions, current request, tools and pending results", e.MandatoryTokens
+		what, tokens = "instructions, current request, tools and pending results weigh", e.MandatoryTokens
 	}
-	return fmt.Sprintf("%s: %s weigh %d tokens, %d are available in a window of %d; %s",
+	return fmt.Sprintf("%s: %s %d tokens, %d are available in a window of %d; %s",
 		ErrLimitReached, what, tokens, e.Budget.AvailableTokens, e.Budget.WindowTokens, e.Diagnosis)
 }
 

@@ -3,6 +3,7 @@ package contextwindow
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
@@ -75,6 +76,9 @@ func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, e
 	if !ok {
 		return nil, fmt.Errorf("%w: there are no completed messages before the %d tokens that stay; ask for a shorter tail", ErrNothing, m.tail(o))
 	}
+	if math.IsNaN(o.Reduction) {
+		return nil, fmt.Errorf("plan a compaction: %w: the reduction is no number; give a share below 1, such as 0.98", ErrInvalid)
+	}
 	input := m.input(in, cut)
 	if o.TargetTokens != 0 || o.Reduction != 0 {
 		input.TargetTokens, input.Reduction = o.TargetTokens, o.Reduction
@@ -87,6 +91,9 @@ func (m *Manager) Plan(ctx context.Context, in Input, o ManualOptions) (*Plan, e
 		return nil, err
 	}
 	c := made[len(made)-1]
+	if c.Method == checkpoint.MethodFreshWindow {
+		cut = Cut{Through: c.SummarizedThroughMessageIndex, Shape: ShapeTurns, RangeTokens: c.TokensBefore, Manual: true}
+	}
 	p := m.layOut(in, cut, c)
 	if p.TokensAfter >= p.TokensBefore {
 		return nil, fmt.Errorf("compact messages 1 to %d: %w: the window would hold %d tokens, it holds %d now", cut.Through, compaction.ErrNoGain, p.TokensAfter, p.TokensBefore)
@@ -193,6 +200,12 @@ func (m *Manager) retainedTokens(msg message.Message, u activeview.RetainedUser)
 // Apply makes the compaction that a plan describes. The input must be the one
 // that the plan was made for.
 func (m *Manager) Apply(in Input, p *Plan) error {
+	if in.Transcript == nil || p == nil || p.Checkpoint == nil {
+		return fmt.Errorf("apply a compaction: %w: it needs the transcript and a plan that Plan returned", ErrInvalid)
+	}
+	if err := m.derive(in); err != nil {
+		return err
+	}
 	for _, record := range p.Records {
 		if err := m.compaction.Chain.Add(record, in.Transcript); err != nil {
 			return fmt.Errorf("keep checkpoint: %w", err)

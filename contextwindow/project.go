@@ -180,16 +180,31 @@ func (m *Manager) compactedTo(through int) {
 	}
 }
 
+// checkClearings refuses a record that no manager wrote for this transcript.
+func checkClearings(t *transcript.Transcript, cs []Clearing) error {
+	messages := 0
+	for i, c := range cs {
+		switch {
+		case c.Messages > t.Len():
+			return fmt.Errorf("%w: the state is of a longer transcript", ErrInvalid)
+		case c.Messages < messages, c.From < -1, c.From > c.Messages, c.Tokens < 0, c.Query.FrontTokens < 0:
+			return fmt.Errorf("%w: the state is damaged at clearing %d; begin with the zero State instead", ErrInvalid, i+1)
+		}
+		messages = c.Messages
+	}
+	return nil
+}
+
 // replayClearings brings a new scheduler to a recorded state. The view has all
 // messages and nothing is cleared or hidden yet.
 func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error {
 	if t.Base() > 0 {
 		return m.replayPartly(t, cs)
 	}
+	if err := checkClearings(t, cs); err != nil {
+		return err
+	}
 	for _, c := range cs {
-		if c.Messages > t.Len() {
-			return fmt.Errorf("%w: the state is of a longer transcript", ErrInvalid)
-		}
 		if err := m.observe(t, c.Messages); err != nil {
 			return err
 		}

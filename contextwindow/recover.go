@@ -65,8 +65,12 @@ func (m *Manager) Recover(ctx context.Context, in Input, failed *model.Error) (*
 func retryBudget(availableTokens, estimatedTokens, usedTokens int) int {
 	target := estimatedTokens * retryPercent / 100
 	if usedTokens > 0 && estimatedTokens > 0 {
-		// The provider's count says how far ours is off.
-		target = availableTokens * estimatedTokens / max(usedTokens, estimatedTokens)
+		// The provider's count says how far ours is off. Where that would let
+		// the same request through again, it is no help.
+		stated := int(float64(availableTokens) * float64(estimatedTokens) / float64(max(usedTokens, estimatedTokens)))
+		if min(stated, availableTokens) < estimatedTokens {
+			target = stated
+		}
 	}
 	return min(availableTokens, target)
 }

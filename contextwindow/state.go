@@ -83,5 +83,9 @@ func (m *Manager) Restore(in Input, s State) error {
 		m.claims = claims{}
 		return nil
 	}
+	if s.Through != c.SummarizedThroughMessageIndex {
+		return fmt.Errorf("restore: %w: the state summarizes %d messages, its checkpoint %s covers %d; begin with the zero State instead",
+			ErrInvalid, s.Through, c.ID, c.SummarizedThroughMessageIndex)
+	}
 	return m.show(in.Transcript, c, s.Through, s.Users, s.Kept)
 }

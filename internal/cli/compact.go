@@ -172,7 +172,12 @@ func readableView(ms []message.Message, p *contextwindow.Plan) []message.Message
 		return ms
 	}
 	out := append([]message.Message(nil), ms...)
-	out[0].Blocks = []message.Block{message.Text{Text: p.Records[0].Summary}}
+	for i, m := range out {
+		if m.Origin == message.OriginSummary {
+			out[i].Blocks = []message.Block{message.Text{Text: p.Records[0].Summary}}
+			break
+		}
+	}
 	return out
 }
 
