@@ -85,6 +85,16 @@ func (v Value) Time(unit time.Duration) time.Time {
 	return time.Unix(int64(seconds), int64(rest*float64(unit))).UTC()
 }
 
+// CompactJSON returns JSON without space between its parts, the form in which
+// models write arguments. What is no JSON stays as it is.
+func CompactJSON(raw []byte) string {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
 // Elements yields the elements of an array in order, nothing for another
 // type. Of a cut array it yields all whole elements and the cut one.
 func (v Value) Elements() iter.Seq[Value] {

@@ -33,6 +33,14 @@ func TestValueTime(t *testing.T) {
 	}
 }
 
+func TestCompactJSON(t *testing.T) {
+	for raw, want := range map[string]string{`{ "a" : [1, "x y"] }`: `{"a":[1,"x y"]}`, `{"a": `: `{"a": `, ` 7 `: `7`, ``: ``} {
+		if got := sessionfile.CompactJSON([]byte(raw)); got != want {
+			t.Errorf("%s is %s, want %s", raw, got, want)
+		}
+	}
+}
+
 func TestValueNumber(t *testing.T) {
 	for raw, want := range map[string]int{`7`: 7, `7.9`: 7, `1099511627776`: 1 << 40, `1099511627777`: 0, `-1`: 0, `1e400`: 0, `"7"`: 0, `null`: 0, ``: 0} {
 		if got := (sessionfile.Value{Raw: []byte(raw)}).Number(); got != want {

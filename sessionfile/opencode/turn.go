@@ -3,7 +3,6 @@ package opencode
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -166,11 +165,7 @@ func written(s state) string {
 	if s.Raw != "" && (len(raw) == 0 || string(raw) == "{}" || string(raw) == "null") {
 		return s.Raw
 	}
-	var out bytes.Buffer
-	if len(raw) == 0 || json.Compact(&out, raw) != nil {
-		return string(raw)
-	}
-	return out.String()
+	return sessionfile.CompactJSON(raw)
 }
 
 // step adds the messages of one step and its request.

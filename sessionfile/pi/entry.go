@@ -266,7 +266,7 @@ func (r *reader) part(e *entry, v sessionfile.Value) message.Block {
 		case "thinking":
 			return reasoning(e.provider, p)
 		case "toolCall":
-			return message.ToolCall{ID: p.ID, Name: p.Name, Arguments: compact(p.Arguments)}
+			return message.ToolCall{ID: p.ID, Name: p.Name, Arguments: sessionfile.CompactJSON(p.Arguments)}
 		case "image":
 			img, ok := sessionfile.ImageFromBase64(p.MimeType, p.Data)
 			if ok {
@@ -289,16 +289,6 @@ func reasoning(provider string, p part) message.Reasoning {
 		out.Opaque, _ = json.Marshal(p.ThinkingSignature) // a string always encodes
 	}
 	return out
-}
-
-// compact returns arguments as the model wrote them: without white space
-// between the tokens.
-func compact(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if len(raw) == 0 || json.Compact(&out, raw) != nil {
-		return string(raw)
-	}
-	return out.String()
 }
 
 // usage reads pi's figures: input leaves out both cache figures, and the

@@ -2,10 +2,8 @@ package wirebody
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/sessionfile"
@@ -183,9 +181,5 @@ func written(v sessionfile.Value) string {
 	if v.Cut {
 		return string(v.Raw)
 	}
-	var out bytes.Buffer
-	if json.Compact(&out, v.Raw) != nil {
-		return string(v.Raw)
-	}
-	return strings.Clone(out.String())
+	return sessionfile.CompactJSON(v.Raw)
 }
