@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -314,72 +312,4 @@ func (r *compactReport) print(w io.Writer, f *compactFlags) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// chatMessage is one message in the chat-completions form.
-type chatMessage struct {
-	Role       string     `json:"role"`
-	Content    string     `json:"content"`
-	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
-	ToolCallID string     `json:"tool_call_id,omitempty"`
-}
-
-type chatCall struct {
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function chatFunction `json:"function"`
-}
-
-type chatFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-// writeView writes a view as plain chat messages: text, tool calls and their
-// results. Pictures are named, not copied.
-func writeView(path string, s *sessionfile.Session, ms []message.Message) error {
-	out := []chatMessage{}
-	for _, m := range append(append([]message.Message(nil), s.Instructions...), ms...) {
-		out = append(out, chatMessages(m)...)
-	}
-	data, err := json.MarshalIndent(out, "", " ")
-	if err != nil {
-		return fmt.Errorf("write view: %w", err)
-	}
-	if err := os.WriteFile(path, append(data, '\n'), 0o600); err != nil {
-		return usagef("write view: %w", err)
-	}
-	return nil
-}
-
-func chatMessages(m message.Message) []chatMessage {
-	if m.Role == message.RoleTool {
-		var out []chatMessage
-		for _, b := range m.Blocks {
-			if r, ok := b.(message.ToolResult); ok {
-				out = append(out, chatMessage{Role: "tool", Content: blockText(r.Content), ToolCallID: r.CallID})
-			}
-		}
-		return out
-	}
-	c := chatMessage{Role: string(m.Role), Content: blockText(m.Blocks)}
-	for _, b := range m.Blocks {
-		if call, ok := b.(message.ToolCall); ok {
-			c.ToolCalls = append(c.ToolCalls, chatCall{ID: call.ID, Type: "function", Function: chatFunction{Name: call.Name, Arguments: call.Arguments}})
-		}
-	}
-	return []chatMessage{c}
-}
-
-func blockText(bs []message.Block) string {
-	var parts []string
-	for _, b := range bs {
-		switch b := b.(type) {
-		case message.Text:
-			parts = append(parts, b.Text)
-		case message.Image:
-			parts = append(parts, "[image, "+b.MediaType+"]")
-		}
-	}
-	return strings.Join(parts, "\n")
 }
