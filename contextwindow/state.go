@@ -49,7 +49,9 @@ func (m *Manager) State() State {
 // Restore brings a new manager to a kept state, before its first Fit. The
 // input holds the transcript as it is now, at least as long as it was then.
 // A checkpoint that is no longer valid is left out, and the view begins with
-// the whole transcript: the next Fit makes it fit again.
+// the whole transcript: the next Fit makes it fit again. A state that no
+// manager wrote for this transcript is an error; the manager is of no use then,
+// make another one.
 //
 // The transcript may hold only what follows the checkpoint (transcript.Resume).
 // Requests are weighed and sent from it; what needs the rest, a new checkpoint
