@@ -76,6 +76,9 @@ func (c *Checkpoint) PayloadHash() message.Hash {
 // names, exactly one payload, ordered indexes, labels, id. Whether it fits a
 // transcript is Validate's question.
 func (c *Checkpoint) Check() error {
+	if c == nil {
+		return fmt.Errorf("check checkpoint: %w: it is nil", ErrInvalid)
+	}
 	for _, reason := range []string{c.checkNames(), c.checkPayload(), c.checkRange(), c.checkLines()} {
 		if reason != "" {
 			return fmt.Errorf("check checkpoint %q: %w: %s", c.ID, ErrInvalid, reason)

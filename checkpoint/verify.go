@@ -44,8 +44,12 @@ func (c *Checkpoint) Validate(t *transcript.Transcript) error {
 }
 
 // AnchorsOf returns the ids at the borders of the range [0, through) and the
-// tail [through, count) of t.
+// tail [through, count) of t. They are empty where t has no such range:
+// 1 ≤ through ≤ count ≤ Len.
 func AnchorsOf(t *transcript.Transcript, through, count int) Anchors {
+	if through < 1 || count < through || count > t.Len() {
+		return Anchors{}
+	}
 	a := Anchors{First: t.ID(0), Last: t.ID(through - 1)}
 	if through < count {
 		a.TailStart = t.ID(through)

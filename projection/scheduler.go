@@ -118,7 +118,7 @@ func New(o Options) (*Scheduler, error) {
 	switch {
 	case o.KeepNewest < 0:
 		return nil, fmt.Errorf("%w: %d newest observations are to be kept; give 1 or more, or 0 for %d", ErrInvalid, o.KeepNewest, DefaultKeepNewest)
-	case o.MostOverspend < 0 || o.MostOverspend > 1:
+	case !(o.MostOverspend >= 0 && o.MostOverspend <= 1): // NaN too
 		return nil, fmt.Errorf("%w: the most overspend is %g; give a fraction between 0 and 1", ErrInvalid, o.MostOverspend)
 	}
 	s := &Scheduler{
