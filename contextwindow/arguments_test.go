@@ -231,3 +231,13 @@ func TestMemoryFollowsSystemMessages(t *testing.T) {
 		t.Errorf("the request begins with %s, then %s", ms[0].Role, ms[1].Role)
 	}
 }
+
+// Issue, command line (--window): without another wish, the tail leaves room
+// in the window, as in the mode Compact. Half of the budget of 10,000 is less
+// than the default tail of 12,000.
+func TestPlanTailFitsTheWindow(t *testing.T) {
+	p, err := compacting(t, nil, nil).Plan(context.Background(), full(t), contextwindow.ManualOptions{})
+	if err != nil || p.Cut.TailTokens > 5000 || p.TokensAfter > 10000 {
+		t.Errorf("%v: %+v", err, p)
+	}
+}

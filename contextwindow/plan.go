@@ -16,7 +16,7 @@ import (
 // value takes the manager's settings.
 type ManualOptions struct {
 	// TailTokens is how much of the newest messages stays verbatim; zero
-	// means the setting, negative none beyond what must stay.
+	// means the setting, at most half the budget; negative none beyond what must stay.
 	TailTokens int
 	// TargetTokens is the most that the checkpoint may weigh, Reduction the
 	// share of the range to take away (0.98 for example). Zero means not set.
@@ -107,7 +107,7 @@ func (m *Manager) tail(o ManualOptions) int {
 	case o.TailTokens < 0:
 		return 0
 	case o.TailTokens == 0:
-		return m.compaction.RecentTailTokens
+		return min(m.compaction.RecentTailTokens, m.budget.AvailableTokens/2) // as the mode Compact does
 	}
 	return o.TailTokens
 }
