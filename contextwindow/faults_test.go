@@ -287,3 +287,24 @@ func TestWarnChangesNothing(t *testing.T) {
 		t.Error("the view is not the transcript")
 	}
 }
+
+// Issue behaviour 8: when what the provider counts besides the known content
+// fills the window already, the request is diagnosed and nothing is compacted.
+func TestHopelessRequestIsNotCompacted(t *testing.T) {
+	c := converse(t, 8000, contextwindow.Compaction{})
+	c.in.Complete = false
+	c.turn("First question.", 1, 100)
+	c.user("Second question.")
+	c.fit()
+	if _, err := c.m.Reconcile(message.Usage{InputTokens: 40_000}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		c.answer(200)
+		c.user("Go on.")
+		f, err := c.m.Fit(context.Background(), c.in)
+		if !errors.Is(err, contextwindow.ErrLimitReached) || len(f.Relief) != 0 {
+			t.Fatalf("relief %v, error %v", f.Relief, err)
+		}
+	}
+}

@@ -25,7 +25,7 @@ const (
 // if the one before does not suffice, with a recount between.
 func (m *Manager) relieve(ctx context.Context, in Input, f *Fit) error {
 	requested := m.newContext
-	if f.Verdict == budget.MandatoryOverflow {
+	if f.Verdict == budget.MandatoryOverflow || hopeless(f) {
 		return nil // nothing that can be left out would help (F-CLS-12)
 	}
 	if f.Verdict == budget.Fits && !requested {
@@ -110,4 +110,12 @@ func (m *Manager) firstThatFits(f *Fit, cuts []Cut) int {
 func (m *Manager) recount(in Input, f *Fit, kind Relief) {
 	f.Relief = append(f.Relief, kind)
 	m.measure(in, f)
+}
+
+// hopeless reports whether what cannot be left out, together with what the
+// provider was seen to count besides the content known here, is over budget
+// already: then a checkpoint would only cost money, and a diagnosis is due.
+func hopeless(f *Fit) bool {
+	unseen := f.Breakdown[budget.Instructions] - f.sample.Counted[budget.Instructions]
+	return f.Verdict == budget.Overflow && f.MandatoryTokens+max(0, unseen) > f.Budget.AvailableTokens
 }
