@@ -145,7 +145,6 @@ func withoutOpenCalls(ms []message.Message) []message.Message {
 type result struct {
 	wording                                  string
 	ranges, kept, total                      int
-	replacedKept, replaced                   int
 	pinsNotPlanted, pins                     int
 	rangeTokens, textTokens, planted         int
 	byFamily, byLanguage, byPosition, byName map[string]*share
