@@ -540,3 +540,21 @@ func TestNothingToCompact(t *testing.T) {
 		t.Errorf("tiny: %v", err)
 	}
 }
+
+// B19: a new context that the model asked for and that cannot be made does not
+// fail the turn, and is not tried again.
+func TestFailedNewContextDoesNotFailTheTurn(t *testing.T) {
+	s := &failing{err: errors.New("broken")}
+	c := converse(t, 40_000, contextwindow.Compaction{Strategy: s, RecentTailTokens: 300})
+	for i := range 6 {
+		c.turn(fmt.Sprintf("Question %d?", i), 1, 300)
+	}
+	c.user("Next.")
+	c.m.RequestNewContext()
+	if f := c.fit(); f.Action != contextwindow.Send || s.calls != 1 {
+		t.Errorf("action %s after %d tries", f.Action, s.calls)
+	}
+	if c.fit(); s.calls != 1 {
+		t.Errorf("tried again: %d", s.calls)
+	}
+}

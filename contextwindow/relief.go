@@ -18,7 +18,6 @@ const (
 	ReliefCompaction Relief = "compaction"     // a new checkpoint
 	ReliefTail       Relief = "shorter-tail"   // a new checkpoint with less kept verbatim
 	ReliefRequested  Relief = "new-context"    // the model asked for it
-	ReliefNone       Relief = "nothing-helped" // limit reached
 )
 
 // relieve brings a request under budget, one step after the other, each only
@@ -26,6 +25,7 @@ const (
 func (m *Manager) relieve(ctx context.Context, in Input, f *Fit) error {
 	requested := m.newContext
 	if f.Verdict == budget.MandatoryOverflow || hopeless(f) {
+		m.newContext = false
 		return nil // nothing that can be left out would help (F-CLS-12)
 	}
 	if f.Verdict == budget.Fits && !requested {
@@ -59,24 +59,27 @@ func (m *Manager) compactUntilFits(ctx context.Context, in Input, f *Fit, reques
 		return fmt.Errorf("make a checkpoint: %w: it begins at message %d", ErrPartial, in.Transcript.Base()+1)
 	}
 	cuts := m.cuts(in)
-	for attempts := 0; attempts < MaxAttempts && len(cuts) > 0; attempts++ {
+	for made := 0; made < MaxAttempts && len(cuts) > 0; {
 		i := m.firstThatFits(f, cuts)
 		kind := ReliefCompaction
 		switch {
 		case requested:
 			kind = ReliefRequested
-		case attempts > 0 || i > 0:
+		case made > 0 || i > 0:
 			kind = ReliefTail
 		}
 		done, err := m.compact(ctx, in, f, cuts[i])
+		if err != nil && requested && f.Verdict == budget.Fits && ctx.Err() == nil {
+			break // what the model asked for failed; the turn need not (B19)
+		}
 		if err != nil {
 			return err
 		}
 		cuts = cuts[i+1:]
 		if !done {
-			attempts-- // nothing was made: try the next cut
-			continue
+			continue // nothing was made: try the next cut
 		}
+		made++
 		m.recount(in, f, kind)
 		if f.Verdict == budget.Fits {
 			return nil
