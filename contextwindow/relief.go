@@ -13,11 +13,11 @@ type Relief string
 
 // The steps of relief.
 const (
-	ReliefProjection Relief = "projection"     // old tool output cleared
-	ReliefReuse      Relief = "reuse"          // an earlier checkpoint
-	ReliefCompaction Relief = "compaction"     // a new checkpoint
-	ReliefTail       Relief = "shorter-tail"   // a new checkpoint with less kept verbatim
-	ReliefRequested  Relief = "new-context"    // the model asked for it
+	ReliefProjection Relief = "projection"   // old tool output cleared
+	ReliefReuse      Relief = "reuse"        // an earlier checkpoint
+	ReliefCompaction Relief = "compaction"   // a new checkpoint
+	ReliefTail       Relief = "shorter-tail" // a new checkpoint with less kept verbatim
+	ReliefRequested  Relief = "new-context"  // the model asked for it
 )
 
 // relieve brings a request under budget, one step after the other, each only
