@@ -12,6 +12,7 @@ package contextwindow
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/forge-agent/forge/activeview"
@@ -120,6 +121,7 @@ type Manager struct {
 	kept        []int                     // the request that was current when the checkpoint was made
 	scheduler   *projection.Scheduler
 	clearings   []Clearing // what the scheduler saw, for a restart
+	told        int        // clearings that Progress has returned
 	observed    int        // messages that the scheduler has
 	answered    bool       // the last request went out
 	lastModel   string
@@ -172,6 +174,9 @@ func New(c model.Capabilities, counter *tokencount.Counter, opts *Options) (*Man
 
 // Budget returns the arithmetic of the window.
 func (m *Manager) Budget() budget.Budget { return m.budget }
+
+// Lines yields the whole ledger of the last Fit.
+func (m *Manager) Lines() iter.Seq[activeview.Line] { return m.view.Lines() }
 
 // Input is what the next request is made from.
 type Input struct {

@@ -38,10 +38,8 @@ type State struct {
 
 // State returns what to keep with the session.
 func (m *Manager) State() State {
-	s := State{Through: m.through, Users: m.users, Kept: m.kept, Window: m.windows, FirstReminder: m.claims.First, SecondReminder: m.claims.Second}
-	if m.active != nil {
-		s.Checkpoint = m.active.ID
-	}
+	s := m.Base()
+	s.FirstReminder, s.SecondReminder = m.claims.First, m.claims.Second
 	s.Clearings, s.Answered, s.Model = slices.Clone(m.clearings), m.answered, m.lastModel
 	return s
 }
@@ -70,7 +68,7 @@ func (m *Manager) Restore(in Input, s State) error {
 	if err := m.replayClearings(in.Transcript, s.Clearings); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	m.answered, m.lastModel = s.Answered, s.Model
+	m.answered, m.lastModel, m.told = s.Answered, s.Model, len(m.clearings)
 	if s.Checkpoint == "" {
 		if in.Transcript.Base() > 0 {
 			return fmt.Errorf("restore: %w and no checkpoint stands for the rest", ErrPartial)
@@ -90,4 +88,47 @@ func (m *Manager) Restore(in Input, s State) error {
 			ErrInvalid, s.Through, c.ID, c.SummarizedThroughMessageIndex)
 	}
 	return m.show(in.Transcript, c, s.Through, s.Users, s.Kept)
+}
+
+// A Progress is what the state of a manager gains with one request. A keeper
+// that stores one for each request, and the State without its Clearings when
+// a checkpoint is made, writes what is new and no more.
+type Progress struct {
+	// Clearings are those since the last Progress, one for each request.
+	Clearings []Clearing `json:"clearings,omitempty"`
+	// The others are as in State.
+	Answered       bool   `json:"answered,omitempty"`
+	Model          string `json:"model,omitempty"`
+	FirstReminder  bool   `json:"firstReminder,omitempty"`
+	SecondReminder bool   `json:"secondReminder,omitempty"`
+}
+
+// Progress returns what the state has gained since the last call, or since
+// Restore. With peek it is returned again by the next call.
+func (m *Manager) Progress(peek bool) Progress {
+	p := Progress{Answered: m.answered, Model: m.lastModel, FirstReminder: m.claims.First, SecondReminder: m.claims.Second}
+	p.Clearings = slices.Clone(m.clearings[min(m.told, len(m.clearings)):])
+	if !peek {
+		m.told = len(m.clearings)
+	}
+	return p
+}
+
+// Add takes the progress of the next request in.
+func (s *State) Add(p Progress) {
+	if n := len(s.Clearings); n > 0 && s.Answered && len(p.Clearings) > 0 {
+		s.Clearings[n-1].Sent = true // as the manager does when the next request comes
+	}
+	s.Clearings = append(s.Clearings, p.Clearings...)
+	s.Answered, s.Model, s.FirstReminder, s.SecondReminder = p.Answered, p.Model, p.FirstReminder, p.SecondReminder
+}
+
+// Base returns the state without what Progress tells: what is to be stored
+// with a checkpoint.
+func (m *Manager) Base() State {
+	s := State{Through: m.through, Users: m.users, Kept: m.kept, Window: m.windows}
+	if m.active != nil {
+		s.Checkpoint = m.active.ID
+	}
+	return s
 }

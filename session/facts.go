@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/forge-agent/forge/activeview"
@@ -22,6 +23,10 @@ type Request struct {
 	Compaction bool `json:"compaction,omitempty"`
 	// Failed says why it failed; empty for success.
 	Failed string `json:"failed,omitempty"`
+	// Window is what the engine that made the request keeps of what was
+	// decided about the context window before it: JSON, without content, read
+	// by that engine only. Empty for none.
+	Window json.RawMessage `json:"window,omitempty"`
 }
 
 // Usage is the JSON form of message.Usage.

@@ -36,7 +36,7 @@ func (s *Session) cutAt(ctx context.Context, n int) (*cut, error) {
 		if i == n {
 			break
 		}
-		if err := to.Append(m); err != nil {
+		if err := to.AppendHeld(m, from.Hash(i)); err != nil {
 			return nil, err
 		}
 	}

@@ -99,6 +99,15 @@ func (s *Session) row(ctx context.Context, index int) (*Row, error) {
 	return nil, nil
 }
 
+// HoldAll makes Transcript hold the whole conversation, from the first message
+// on: what a new checkpoint needs.
+func (s *Session) HoldAll(ctx context.Context) error {
+	if s.tr.Base() == 0 {
+		return nil
+	}
+	return s.loadFrom(ctx, 0, nil)
+}
+
 // loadFrom loads the messages from base on, behind the prefix that the store
 // has for it.
 func (s *Session) loadFrom(ctx context.Context, base int, held []*checkpoint.Checkpoint) error {
@@ -114,7 +123,7 @@ func (s *Session) loadFrom(ctx context.Context, base int, held []*checkpoint.Che
 		if err != nil {
 			return err
 		}
-		if err := s.tr.Append(e.Message); err != nil {
+		if err := s.tr.AppendHeld(s.held(e.Message), e.Hash); err != nil {
 			return s.damage(e.Index, err.Error())
 		}
 		s.statuses = append(s.statuses, e.Status)

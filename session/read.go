@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/tool"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -17,8 +19,25 @@ func (s *Session) All(ctx context.Context) iter.Seq2[Entry, error] {
 	return s.entries(ctx, 0, s.header.Messages, EmptyHash())
 }
 
-// Whole returns the whole transcript with the status of each message. With an
-// error it holds what came before the damage.
+// held returns the form in which a message stands in a transcript: a result
+// of a tool is cut to what a model sees first of it (F-RUN-01, F-RUN-05).
+func (s *Session) held(m message.Message) message.Message {
+	if s.header.Info.ShownBytes <= 0 || m.Role != message.RoleTool {
+		return m
+	}
+	blocks := slices.Clone(m.Blocks)
+	for i, b := range blocks {
+		if r, ok := b.(message.ToolResult); ok {
+			blocks[i] = tool.Shown(r, s.header.Info.ShownBytes)
+		}
+	}
+	m.Blocks = blocks
+	return m
+}
+
+// Whole returns the whole transcript with the status of each message; results
+// of tools are in it as a model saw them first (Info.ShownBytes), All has them
+// whole. With an error it holds what came before the damage.
 func (s *Session) Whole(ctx context.Context) (*transcript.Transcript, []Status, error) {
 	t := &transcript.Transcript{}
 	var statuses []Status
@@ -26,7 +45,7 @@ func (s *Session) Whole(ctx context.Context) (*transcript.Transcript, []Status, 
 		if err != nil {
 			return t, statuses, err
 		}
-		if err := t.Append(e.Message); err != nil {
+		if err := t.AppendHeld(s.held(e.Message), e.Hash); err != nil {
 			return t, statuses, s.damage(e.Index, err.Error())
 		}
 		statuses = append(statuses, e.Status)
@@ -45,6 +64,14 @@ func (s *Session) Message(ctx context.Context, id string) (Entry, error) {
 		}
 	}
 	return s.entry(ctx, at)
+}
+
+// MessageAt reads the whole message at an index, 0 ≤ index < Messages.
+func (s *Session) MessageAt(ctx context.Context, index int) (Entry, error) {
+	if index < 0 || index >= s.header.Messages {
+		return Entry{}, fmt.Errorf("find message %d: %w; the session has %d", index, ErrNotFound, s.header.Messages)
+	}
+	return s.entry(ctx, index)
 }
 
 func (s *Session) entry(ctx context.Context, at int) (Entry, error) {

@@ -127,6 +127,11 @@ type Info struct {
 	// saw. UsageSynthetic says why reported usage is not a provider's.
 	Complete       bool   `json:"complete,omitempty"`
 	UsageSynthetic string `json:"usageSynthetic,omitempty"`
+	// ShownBytes is how much text of a tool's result a model sees first, and
+	// so how much of it a transcript of the session holds; the store keeps
+	// whole results. It is settled when the session is made. Zero holds
+	// results whole.
+	ShownBytes int `json:"shownBytes,omitempty"`
 	// LastRun is how the newest turn ended; empty while none has.
 	LastRun Status `json:"lastRun,omitempty"`
 }

@@ -80,7 +80,7 @@ func (s *Session) Append(ctx context.Context, ms ...message.Message) ([]message.
 		return nil, fmt.Errorf("admit message %q: %w", stored[fresh].ID, s.taken(ctx, stored[fresh:], err))
 	}
 	for _, e := range entries {
-		if err := s.tr.Append(e.Message); err != nil {
+		if err := s.tr.AppendHeld(s.held(e.Message), e.Hash); err != nil {
 			s.stale = true // cannot be: admit has checked
 			return nil, err
 		}
@@ -251,8 +251,11 @@ func (s *Session) Uncompleted(yield func(int) bool) {
 // belong to the window that it begins, in one step (F-CKP-06). When it fails,
 // the chain is as it was stored before (F-CKP-08).
 func (s *Session) AddCheckpoint(ctx context.Context, c *checkpoint.Checkpoint, states map[string][]byte) error {
-	added := s.chain.Last() == nil || s.chain.Last().ID != c.ID
-	if added {
+	held := false
+	for other := range s.chain.All() {
+		held = held || other.ID == c.ID
+	}
+	if !held {
 		if err := s.chain.Add(c, s.tr); err != nil {
 			return err
 		}

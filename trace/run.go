@@ -172,7 +172,8 @@ const (
 	StatusCompleted    Status = "completed"     // all was done
 	StatusFailed       Status = "failed"        // a fault ended it
 	StatusCancelled    Status = "cancelled"     // somebody ended it
-	StatusLimitReached Status = "limit_reached" // the context ended it (F-EVT-05)
+	StatusLimitReached Status = "limit_reached" // the context or another limit ended it (F-EVT-05)
+	StatusDenied       Status = "denied"        // what it needed was not allowed
 )
 
 // RunCompleted ends a run with its totals.

@@ -54,6 +54,7 @@ const (
 	TypeContextOverflow     Type = "context.overflow"
 	TypeContextMark         Type = "context.mark"
 	TypeRequestCompleted    Type = "request.completed"
+	TypeToolCompleted       Type = "tool.completed"
 	TypeRunCompleted        Type = "run.completed"
 )
 
@@ -70,8 +71,8 @@ var (
 // A Payload is what an event of one type says. The implementations are the
 // pointer types *RunStarted, *ContextBudgeted, *ContextWarning,
 // *CompactionStarted, *CompactionCompleted, *CompactionFailed, *LimitReached,
-// *ContextOverflow, *ContextMark, *RequestCompleted, *RunCompleted and
-// *Unknown; a type switch over these is complete.
+// *ContextOverflow, *ContextMark, *RequestCompleted, *ToolCompleted,
+// *RunCompleted and *Unknown; a type switch over these is complete.
 type Payload interface {
 	// Type returns the name of the event type.
 	Type() Type
@@ -126,6 +127,8 @@ func newPayload(t Type) Payload {
 		return &ContextMark{}
 	case TypeRequestCompleted:
 		return &RequestCompleted{}
+	case TypeToolCompleted:
+		return &ToolCompleted{}
 	case TypeRunCompleted:
 		return &RunCompleted{}
 	}

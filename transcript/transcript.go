@@ -70,7 +70,15 @@ type Turn struct {
 // a result for which no call waits (ErrOrphanResult). A user or assistant
 // message may follow calls that still wait: an interrupted run leaves such
 // calls, and Pending names them.
-func (t *Transcript) Append(m message.Message) error {
+func (t *Transcript) Append(m message.Message) error { return t.AppendHeld(m, m.Hash()) }
+
+// AppendHeld is Append for a message whose original is kept elsewhere: held is
+// a lighter form of it, a long tool result cut to what is shown for example,
+// and original is the content hash of the whole message, on which all hashes
+// of ranges are built. Ids, roles, calls and results must be those of the
+// original.
+func (t *Transcript) AppendHeld(held message.Message, original message.Hash) error {
+	m := held
 	if err := t.Check(m); err != nil {
 		return err
 	}
@@ -91,11 +99,10 @@ func (t *Transcript) Append(m message.Message) error {
 	if m.Authored() && !t.endsAuthored() {
 		t.turns = append(t.turns, at)
 	}
-	h := m.Hash()
 	t.index[m.ID] = at
 	t.messages = append(t.messages, m)
-	t.hashes = append(t.hashes, h)
-	t.prefix = append(t.prefix, Chain(t.prefix[len(t.prefix)-1], h))
+	t.hashes = append(t.hashes, original)
+	t.prefix = append(t.prefix, Chain(t.prefix[len(t.prefix)-1], original))
 	return nil
 }
 
@@ -232,7 +239,8 @@ func (t *Transcript) Index(id string) (int, bool) {
 	return i, ok
 }
 
-// Hash returns the content hash of message i, Base ≤ i < Len.
+// Hash returns the content hash of message i, Base ≤ i < Len: of the original
+// where a lighter form is held.
 func (t *Transcript) Hash(i int) message.Hash { return t.hashes[i-t.Base()] }
 
 // RangeHash returns the hash of messages [from,to), 0 ≤ from ≤ to ≤ Len.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/tokencount"
@@ -162,53 +161,12 @@ func (r *CompactReport) addFit(f *contextwindow.Fit) {
 	}
 }
 
-// emitCompactions traces the checkpoints of a fit before its budget.
+// emitCompactions traces the checkpoints of a request.
 func (p *player) emitCompactions(f *contextwindow.Fit) error {
-	for _, r := range f.Compactions {
-		c := r.Checkpoint
-		if !r.Reused {
-			if err := p.emit(compactionStarted(f, r)); err != nil {
-				return err
-			}
-		}
-		err := p.emit(&trace.CompactionCompleted{
-			Compaction: c.ID, Request: f.Step, Strategy: string(c.Strategy), Method: string(c.Method), SourceHash: c.SourceHash, OutputHash: c.PayloadHash(),
-			Opaque: c.Summary == "", TokensBefore: r.TokensBefore, TokensAfter: r.TokensAfter,
-			Mark: trace.CompactionMark{ID: c.ID, ThroughMessage: c.Anchors.Last, Generation: c.Generation,
-				SummaryTokens: c.EstimatedCheckpointTokens, Summarized: c.SummarizedThroughMessageIndex},
-		})
-		if err != nil {
+	for _, e := range trace.Compactions(f, trace.TriggerBudget) {
+		if err := p.emit(e); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func compactionStarted(f *contextwindow.Fit, r contextwindow.CompactionReport) *trace.CompactionStarted {
-	c := r.Checkpoint
-	return &trace.CompactionStarted{
-		Compaction: c.ID, Request: f.Step, Trigger: trace.TriggerBudget, Strategy: string(c.Strategy), Method: string(c.Method), Model: c.ModelID,
-		FromMessage: c.Anchors.First, ThroughMessage: c.Anchors.Last, Messages: c.SummarizedThroughMessageIndex, SourceHash: c.SourceHash, TokensBefore: r.TokensBefore,
-	}
-}
-
-// details adds what the mode compact did to a budget event.
-func (p *player) details(f *contextwindow.Fit, d trace.Details) trace.Details {
-	if len(f.Compactions) > 0 {
-		d.Strategy = string(f.Compactions[len(f.Compactions)-1].Checkpoint.Strategy)
-	}
-	for _, r := range f.Compactions {
-		d.ReclaimedTokens += r.ReclaimedTokens()
-	}
-	for _, x := range f.Projections {
-		d.ReclaimedTokens += x.TokensBefore - x.TokensAfter
-	}
-	if f.Checkpoint != nil {
-		d.Summarized = summarized(f.Checkpoint)
-	}
-	return d
-}
-
-func summarized(c *checkpoint.Checkpoint) *trace.SummarizedRange {
-	return &trace.SummarizedRange{FromMessage: c.Anchors.First, ThroughMessage: c.Anchors.Last, Messages: c.SummarizedThroughMessageIndex, Checkpoint: c.ID}
 }

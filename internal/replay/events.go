@@ -42,7 +42,7 @@ func (p *player) emitFit(f *contextwindow.Fit) error {
 	if err := p.emitCompactions(f); err != nil {
 		return err
 	}
-	details := p.details(f, trace.Details{Adapter: "recorded", BufferTokens: f.Budget.BufferTokens})
+	details := trace.Details{Adapter: "recorded", BufferTokens: f.Budget.BufferTokens}.With(f)
 	if err := p.emit(trace.Budgeted(f, details)); err != nil {
 		return err
 	}

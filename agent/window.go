@@ -1,0 +1,254 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/session"
+	"github.com/forge-agent/forge/trace"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// windowState is the name of the session's state that keeps what the newest
+// checkpoint left in the window.
+const windowState = "window"
+
+// keptWindow is what is stored with a checkpoint.
+type keptWindow struct {
+	// State is that of the checkpoint, without what the requests tell.
+	State contextwindow.State `json:"state"`
+	// Requests is how many were stored before it, Progress what the next one
+	// will tell: it counts while that one is not stored.
+	Requests int                    `json:"requests"`
+	Progress contextwindow.Progress `json:"progress"`
+}
+
+// newManager makes a manager for the session as it is.
+func (a *Agent) newManager(mode contextwindow.Mode) (*contextwindow.Manager, error) {
+	o := a.opts.Window
+	o.Mode = mode
+	o.Compaction.Chain = a.opts.Session.Chain()
+	o.Compaction.Prices, o.Compaction.Cache = a.opts.Prices, a.opts.Cache
+	if o.Compaction.Now == nil {
+		o.Compaction.Now = a.opts.Now
+	}
+	return contextwindow.New(a.caps, a.opts.Counter, &o)
+}
+
+// windowInput is what requests of a run are made from.
+func (a *Agent) windowInput(r Request) contextwindow.Input {
+	in := contextwindow.Input{Instructions: r.Instructions, Transcript: a.opts.Session.Transcript(), Uncompleted: a.uncompleted(), Complete: true}
+	if r.Tools != nil {
+		in.Tools = r.Tools.Definitions()
+	}
+	return in
+}
+
+// uncompleted returns the turns that no view may show (resolution C16).
+func (a *Agent) uncompleted() []transcript.Turn {
+	var out []transcript.Turn
+	for i := range a.opts.Session.Uncompleted {
+		if n := len(out); n > 0 && out[n-1].End == i {
+			out[n-1].End++
+			continue
+		}
+		out = append(out, transcript.Turn{Start: i, End: i + 1})
+	}
+	return out
+}
+
+// restored returns a manager in the state that the session keeps. The whole
+// conversation is read where the newer messages are not enough.
+func (a *Agent) restored(ctx context.Context, mode contextwindow.Mode, in *contextwindow.Input) (*contextwindow.Manager, error) {
+	state, err := a.keptState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.newManager(mode)
+	if err != nil {
+		return nil, err
+	}
+	err = m.Restore(*in, state)
+	if err == nil {
+		return m, nil
+	}
+	if errors.Is(err, contextwindow.ErrPartial) {
+		if err = a.opts.Session.HoldAll(ctx); err != nil {
+			return nil, err
+		}
+		in.Transcript, in.Uncompleted = a.opts.Session.Transcript(), a.uncompleted()
+	} else {
+		state = contextwindow.State{} // what is kept does not fit the transcript: begin anew
+	}
+	if m, err = a.newManager(mode); err != nil {
+		return nil, err
+	}
+	return m, m.Restore(*in, state)
+}
+
+// keptState puts the stored pieces of the manager's state together.
+func (a *Agent) keptState(ctx context.Context) (contextwindow.State, error) {
+	s := a.opts.Session
+	requests, err := s.Requests(ctx)
+	if err != nil {
+		return contextwindow.State{}, err
+	}
+	a.requests = len(requests)
+	if a.requests > 0 {
+		a.answered = requests[a.requests-1].Time
+	}
+	var kept keptWindow
+	if body := s.State(windowState); len(body) > 0 {
+		if json.Unmarshal(body, &kept) != nil {
+			return contextwindow.State{}, nil // derived: it can be made again
+		}
+	} else if s.Chain().Last() != nil {
+		// The session was cut behind a checkpoint, or is a fork: its requests
+		// belong to a window that is gone.
+		return contextwindow.State{}, nil
+	}
+	state := kept.State
+	for _, r := range requests {
+		var p contextwindow.Progress
+		if len(r.Window) > 0 && json.Unmarshal(r.Window, &p) == nil {
+			state.Add(p)
+		}
+	}
+	if len(requests) <= kept.Requests && kept.State.Checkpoint != "" {
+		state.Add(kept.Progress)
+	}
+	return state, nil
+}
+
+// keepFit stores and traces what a Fit did, before its request goes out
+// (F-EVT-06, F-CKP-06).
+func (n *run) keepFit(ctx context.Context, f *contextwindow.Fit, trigger trace.Trigger, attempt int, retry string) error {
+	n.result.Totals.Compactions += made(f)
+	n.result.Totals.Projections += len(f.Projections)
+	n.summary.look(f)
+	if len(f.Compactions) > 0 {
+		if err := n.a.keepCheckpoints(ctx, n.manager); err != nil {
+			return err
+		}
+	}
+	for _, e := range trace.Compactions(f, trigger) {
+		if err := n.emit(e); err != nil {
+			return err
+		}
+	}
+	if err := n.emit(trace.Budgeted(f, n.details(f, attempt, retry))); err != nil {
+		return err
+	}
+	if w := trace.Warning(f); w != nil {
+		if err := n.emit(w); err != nil {
+			return err
+		}
+	}
+	if f.Action == contextwindow.Stop {
+		if err := n.emit(trace.Limit(f)); err != nil {
+			return err
+		}
+	}
+	n.tell(f)
+	return nil
+}
+
+func made(f *contextwindow.Fit) int {
+	count := 0
+	for _, c := range f.Compactions {
+		if !c.Reused {
+			count++
+		}
+	}
+	return count
+}
+
+// keepCheckpoints stores the records of the chain that are new, the last one
+// together with the window that it begins.
+func (a *Agent) keepCheckpoints(ctx context.Context, m *contextwindow.Manager) error {
+	s := a.opts.Session
+	body, err := json.Marshal(keptWindow{State: m.Base(), Requests: a.requests, Progress: m.Progress(true)})
+	if err != nil {
+		return fmt.Errorf("store checkpoint: %w", err)
+	}
+	states := map[string][]byte{windowState: body}
+	stored := false
+	last := s.Chain().Last()
+	for c := range s.Chain().All() {
+		if c.Generation <= s.Header().Checkpoints {
+			continue
+		}
+		with := map[string][]byte(nil)
+		if c == last {
+			with, stored = states, true
+		}
+		if err := s.AddCheckpoint(ctx, c, with); err != nil {
+			return err
+		}
+	}
+	if !stored {
+		return s.SetStates(ctx, states)
+	}
+	return nil
+}
+
+// details are what a budget event says besides the Fit.
+func (n *run) details(f *contextwindow.Fit, attempt int, retry string) trace.Details {
+	return trace.Details{Adapter: n.a.opts.Adapter, BufferTokens: f.Budget.BufferTokens, Attempt: attempt, RetryReason: retry,
+		InstructionPaths: n.request.InstructionPaths}.With(f)
+}
+
+// stopUnsent ends a run whose next request must not be sent, or could not be
+// made.
+func (n *run) stopUnsent(ctx context.Context, f *contextwindow.Fit, err error) {
+	if f != nil {
+		at := n.a.opts.Session.Transcript().Len()
+		record := session.Request{At: at, End: at, Model: f.Model, Time: n.a.opts.Now(), Failed: err.Error()}
+		if kept := n.addRequest(context.WithoutCancel(ctx), record); kept != nil {
+			err = errors.Join(err, kept)
+		}
+	}
+	n.fail(ctx, err)
+}
+
+// tell shows a front end what a Fit means.
+func (n *run) tell(f *contextwindow.Fit) {
+	cached, fresh := n.prices(f)
+	n.a.show(Budgeted{Step: f.Step, Fit: f, FreshUSD: fresh, CachedUSD: cached})
+	if len(f.Projections) > 0 {
+		saved := 0
+		for _, p := range f.Projections {
+			saved += p.TokensBefore - p.TokensAfter
+		}
+		n.a.show(Notice{Kind: "projection", Text: fmt.Sprintf("%d old tool results have a stand-in now, %d tokens less; the transcript keeps them", len(f.Projections), saved)})
+	}
+	switch {
+	case f.Warning == "":
+	case len(f.Compactions) > 0:
+		n.a.show(Notice{Kind: "compaction", Text: f.Warning})
+	default:
+		n.a.show(Notice{Kind: "warning", Text: f.Warning})
+	}
+	if f.Restructured && f.Step > 1 && f.Action != contextwindow.Stop && fresh != nil {
+		n.a.show(Notice{Kind: "cache", Text: fmt.Sprintf("the provider's cache does not cover %d tokens of this request: about $%.4f", f.FreshTokens, *fresh)})
+	}
+}
+
+// prices says what reading a request costs at list prices: the part that the
+// provider's cache can hold, and the rest.
+func (n *run) prices(f *contextwindow.Fit) (cached, fresh *float64) {
+	old := max(0, f.Estimate.Tokens-f.FreshTokens)
+	whole, ok := n.a.opts.Prices.Cost(message.Usage{InputTokens: f.Estimate.Tokens, CachedInputTokens: old}, nil)
+	if !ok {
+		return nil, nil
+	}
+	if part, ok := n.a.opts.Prices.Cost(message.Usage{InputTokens: old, CachedInputTokens: old}, nil); ok {
+		rest := max(0, whole-part)
+		return &part, &rest
+	}
+	return nil, nil
+}
