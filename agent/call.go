@@ -43,7 +43,7 @@ func (n *run) call(ctx context.Context, calls []message.ToolCall) {
 		}
 	}
 	if n.note != "" {
-		if _, err := n.a.opts.Session.Append(ctx, n.a.noteMessage("[Note of the harness: "+n.note+"]")); err != nil {
+		if _, err := n.a.admit(ctx, n.a.noteMessage("[Note of the harness: "+n.note+"]")); err != nil {
 			n.fail(ctx, err)
 			return
 		}
@@ -89,10 +89,7 @@ func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 	case callRefused:
 		t.Refused++
 	}
-	// What a call did is recorded even when the run is cancelled meanwhile.
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
-	stored, err := n.a.opts.Session.Append(keep, n.a.resultMessage(result.Message(c)))
+	stored, err := n.a.admit(ctx, n.a.resultMessage(result.Message(c)))
 	if err != nil {
 		n.fail(ctx, fmt.Errorf("store the result of %s: %w", c.Name, err))
 		return became

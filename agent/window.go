@@ -92,6 +92,8 @@ func (a *Agent) restored(ctx context.Context, mode contextwindow.Mode, in *conte
 
 // keptState puts the stored pieces of the manager's state together.
 func (a *Agent) keptState(ctx context.Context) (contextwindow.State, error) {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
 	s := a.opts.Session
 	requests, err := s.Requests(ctx)
 	if err != nil {
@@ -170,6 +172,8 @@ func made(f *contextwindow.Fit) int {
 // keepCheckpoints stores the records of the chain that are new, the last one
 // together with the window that it begins.
 func (a *Agent) keepCheckpoints(ctx context.Context, m *contextwindow.Manager) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
 	s := a.opts.Session
 	body, err := json.Marshal(keptWindow{State: m.Base(), Requests: a.requests, Progress: m.Progress(true)})
 	if err != nil {
@@ -208,7 +212,7 @@ func (n *run) stopUnsent(ctx context.Context, f *contextwindow.Fit, err error) {
 	if f != nil {
 		at := n.a.opts.Session.Transcript().Len()
 		record := session.Request{At: at, End: at, Model: f.Model, Time: n.a.opts.Now(), Failed: err.Error()}
-		if kept := n.addRequest(context.WithoutCancel(ctx), record); kept != nil {
+		if kept := n.addRequest(ctx, record); kept != nil {
 			err = errors.Join(err, kept)
 		}
 	}
