@@ -118,7 +118,7 @@ func newBench(t *testing.T, mode contextwindow.Mode, window int, reply func(int,
 	clock := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	now := func() time.Time { clock = clock.Add(time.Second); return clock }
 	ids := 0
-	b.session, err = session.Create(t.Context(), store, "s", session.Info{ShownBytes: 4096}, &session.Options{Now: now})
+	b.session, err = session.Create(t.Context(), store, "s", session.Info{ShownBytes: 8192}, &session.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,7 +285,7 @@ func TestLargeOutputIsShownCut(t *testing.T) {
 	b.run("go")
 	result := func(m message.Message) message.ToolResult { return m.Blocks[0].(message.ToolResult) }
 	shown := result(b.model.requests[1].Messages[2])
-	if len(shown.Text()) > 4096 || !shown.Truncated || shown.OriginalBytes != len(big) {
+	if len(shown.Text()) > 8192 || !shown.Truncated || shown.OriginalBytes != len(big) {
 		t.Errorf("shown: %d bytes, %v, of %d", len(shown.Text()), shown.Truncated, shown.OriginalBytes)
 	}
 	whole, err := b.session.MessageAt(t.Context(), 2)

@@ -52,10 +52,13 @@ func (e *entry) class() class {
 	return plain
 }
 
-// batchShare: a conversation at its budget grows on, so a relief takes a tenth
-// of the request where it can. Clearing a little with every request would break
-// the cache each time.
-const batchShare = 10
+// Batches: a conversation at its budget grows on, and clearing a little with
+// every request would break the cache each time. So a relief takes at least a
+// tenth of the request where it can, and what it takes may be lost anyway, so
+// it goes on with the same class up to half of the request.
+const leastShare = 10
+
+func batchShares() [3]int { return [3]int{2, 4, 8} }
 
 // Relieve says what to clear so that the request loses the tokens needed, with
 // the least loss: what this request costs more, and what the model may have to
@@ -79,10 +82,7 @@ func (s *Scheduler) Relieve(q Query, n Need) Decision {
 		}
 	}
 	candidates := s.candidates(n)
-	r, reached := s.cheapest(d, candidates, max(n.Tokens, d.TokensBefore/batchShare))
-	if !reached {
-		r, _ = s.cheapest(d, candidates, n.Tokens)
-	}
+	r := s.batch(d, candidates, n.Tokens)
 	for _, c := range candidates[r.from:] {
 		if c.class <= r.class {
 			d.Clear = append(d.Clear, s.observations[c.index].Ref)
@@ -97,6 +97,21 @@ func (s *Scheduler) Relieve(q Query, n Need) Decision {
 		d.Reason = ReasonNotEnough
 	}
 	return s.priced(d, r.savedTokens, s.next.frontTokens+candidates[r.from].prefixTokens)
+}
+
+// batch chooses what a relief takes.
+func (s *Scheduler) batch(d Decision, cs []candidate, need int) relief {
+	r, reached := s.cheapest(d, cs, max(need, d.TokensBefore/leastShare), classCount-1)
+	if !reached {
+		r, _ = s.cheapest(d, cs, need, classCount-1)
+		return r
+	}
+	for _, share := range batchShares() {
+		if more, reached := s.cheapest(d, cs, max(need, d.TokensBefore/share), r.class); reached {
+			return more
+		}
+	}
+	return r
 }
 
 // candidate is an observation that the budget may take.
@@ -137,11 +152,12 @@ type relief struct {
 	lossUSD     float64
 }
 
-// cheapest finds the relief that reaches the need with the least loss, or the
-// one that saves most when none does, and whether it reaches it.
-func (s *Scheduler) cheapest(d Decision, cs []candidate, need int) (best relief, found bool) {
+// cheapest finds the relief of classes up to upTo that reaches the need with
+// the least loss, or the one that saves most when none does, and whether it
+// reaches it.
+func (s *Scheduler) cheapest(d Decision, cs []candidate, need int, upTo class) (best relief, found bool) {
 	var most relief
-	for k := range classCount {
+	for k := range upTo + 1 {
 		saved, worth := 0, 0.0
 		for i := len(cs) - 1; i >= 0; i-- {
 			c := cs[i]
