@@ -178,6 +178,7 @@ func (x *extensions) trust(c *cobra.Command, name string) error {
 	for _, line := range abilities(p.Manifest.Capabilities) {
 		fmt.Fprintln(x.env.Stdout, "  "+line)
 	}
+	fmt.Fprintf(x.env.Stdout, "Programs of it read what you can. %s\n", command.Expect([]string{w.Dir(), "a temporary folder"}).Text)
 	return nil
 }
 

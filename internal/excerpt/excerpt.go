@@ -28,8 +28,9 @@ type Excerpt struct {
 	// Cut says that the end is missing.
 	Cut bool
 	// Secrets is how many were taken out, BadBytes how many bytes were no
-	// UTF-8 and stand as U+FFFD.
-	Secrets, BadBytes int
+	// UTF-8 and stand as U+FFFD, Hidden how many characters were there that a
+	// model reads and a person does not see, which stand as U+FFFD too.
+	Secrets, BadBytes, Hidden int
 }
 
 // Make returns the excerpt of a file. data is its beginning, better SlackBytes
@@ -46,6 +47,7 @@ func Make(data []byte, totalBytes int64, maxBytes int, r *redact.Redactor) Excer
 	}
 	text := strings.TrimPrefix(string(data), "\uFEFF")
 	text, e.BadBytes = valid(text)
+	text, e.Hidden = visible(text)
 	text, hits := r.Text(text)
 	text, _ = valid(text)
 	maxBytes = max(maxBytes, minBytes)
@@ -78,7 +80,37 @@ func (e Excerpt) Notes() []string {
 	if e.BadBytes > 0 {
 		out = append(out, fmt.Sprintf("bytes that are not UTF-8, shown as \uFFFD: %d", e.BadBytes))
 	}
+	if e.Hidden > 0 {
+		out = append(out, fmt.Sprintf("characters that are not visible, shown as \uFFFD: %d", e.Hidden))
+	}
 	return out
+}
+
+// The tag characters of Unicode are drawn as nothing, but a model reads the
+// letters that they stand for. Their one use is in flags, after the black flag.
+const (
+	tagFirst, tagLast = 0xE0000, 0xE007F
+	blackFlag         = 0x1F3F4
+	// The overrides make text read otherwise than it is drawn.
+	leftOverride, rightOverride = 0x202D, 0x202E
+)
+
+// visible puts U+FFFD in place of characters that hide text from a person.
+func visible(s string) (string, int) {
+	hidden, inFlag := 0, false
+	out := strings.Map(func(r rune) rune {
+		tag := r >= tagFirst && r <= tagLast
+		inFlag = r == blackFlag || inFlag && tag
+		if tag && !inFlag || r == leftOverride || r == rightOverride {
+			hidden++
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+	if hidden == 0 {
+		return s, 0
+	}
+	return out, hidden
 }
 
 // valid puts U+FFFD in place of each run of bytes that are no text, and counts
@@ -120,6 +152,7 @@ func Line(s string, maxBytes int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
+	s, _ = visible(s)
 	if len(s) <= maxBytes {
 		return s
 	}

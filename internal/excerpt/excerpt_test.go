@@ -18,12 +18,14 @@ func TestMake(t *testing.T) {
 		want  string
 		notes string
 	}{
-		"as it is":        {"rules\n", 6, "rules\n", ""},
-		"empty":           {"", 0, "", ""},
-		"byte order mark": {"\uFEFFrules", 8, "rules", ""},
-		"bad bytes":       {"a\xff\xfeb", 4, "a\uFFFDb", "bytes that are not UTF-8, shown as \uFFFD: 2"},
-		"NUL":             {"a\x00b", 3, "a\uFFFDb", "bytes that are not UTF-8, shown as \uFFFD: 1"},
-		"U+FFFD itself":   {"a\uFFFDb", 5, "a\uFFFDb", ""},
+		"as it is":         {"rules\n", 6, "rules\n", ""},
+		"empty":            {"", 0, "", ""},
+		"byte order mark":  {"\uFEFFrules", 8, "rules", ""},
+		"bad bytes":        {"a\xff\xfeb", 4, "a\uFFFDb", "bytes that are not UTF-8, shown as \uFFFD: 2"},
+		"NUL":              {"a\x00b", 3, "a\uFFFDb", "bytes that are not UTF-8, shown as \uFFFD: 1"},
+		"hidden letters":   {"a\U000E0068\U000E0069b\u202Ec", 13, "a\uFFFD\uFFFDb\uFFFDc", "characters that are not visible, shown as \uFFFD: 3"},
+		"a flag, a family": {"🏴\U000E0067\U000E0062\U000E007F 👩\u200D👧 \u2067עברית\u2069", 45, "🏴\U000E0067\U000E0062\U000E007F 👩\u200D👧 \u2067עברית\u2069", ""},
+		"U+FFFD itself":    {"a\uFFFDb", 5, "a\uFFFDb", ""},
 	} {
 		e := excerpt.Make([]byte(tt.data), tt.total, 1000, nil)
 		if e.Text != tt.want || strings.Join(e.Notes(), "; ") != tt.notes {
@@ -55,7 +57,7 @@ func TestMakeProperties(t *testing.T) {
 		if e.Cut != strings.Contains(e.Text, "[… cut here: about ") || more > 0 && !e.Cut {
 			t.Fatalf("cut %t, but %q", e.Cut, e.Text)
 		}
-		if !e.Cut && e.BadBytes == 0 && e.Secrets == 0 && e.Text != strings.TrimPrefix(string(data), "\uFEFF") {
+		if !e.Cut && e.BadBytes == 0 && e.Secrets == 0 && e.Hidden == 0 && e.Text != strings.TrimPrefix(string(data), "\uFEFF") {
 			t.Fatalf("changed in silence: %q to %q", data, e.Text)
 		}
 		line := excerpt.Line(string(data), limit)
