@@ -35,7 +35,7 @@ func run(ctx context.Context) int {
 	out := colorprofile.NewWriter(os.Stdout, os.Environ())
 	color := out.Profile >= colorprofile.ANSI
 	return cli.Main(ctx, cli.Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, HomeDir: home,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), HomeDir: home,
 		Color: color, WidthColumns: width, Version: version,
 		Dark: sync.OnceValue(func() bool { return lipgloss.HasDarkBackground(os.Stdin, os.Stdout) }),
 	})

@@ -35,6 +35,9 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	// Getenv looks an environment variable up.
 	Getenv func(string) string
+	// Environ is the whole environment, as os.Environ returns it, for programs
+	// that are started.
+	Environ []string
 	// HomeDir is the user's home directory, empty when there is none.
 	HomeDir string
 	// Color says whether output may hold colours, WidthColumns how wide a
@@ -140,6 +143,6 @@ func newRoot(env *Env) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env))
+	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env))
 	return root
 }

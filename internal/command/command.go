@@ -1,5 +1,5 @@
 // Package command runs a program for a model: an argument vector and no shell,
-// a reduced environment, no terminal and no input, bounded time, and nothing
+// a reduced environment, no terminal, bounded time, and nothing
 // left running afterwards. On Linux, where the kernel has Landlock, the program
 // and all that it starts can write only below the folders that are named.
 //
@@ -39,9 +39,15 @@ type Spec struct {
 	// Writable are the folders below which the program may write, absolute.
 	// Nil means that it is not confined.
 	Writable []string
+	// Input is the program's standard input, nil for none. It stays the
+	// caller's, who closes the other end of a pipe once Run has returned.
+	Input *os.File
 	// Output gets what the program writes to both outputs, in order. A write
 	// that does not succeed does not end the program.
 	Output io.Writer
+	// ErrOutput takes standard error in place of Output; nil means Output. It
+	// stays the caller's.
+	ErrOutput *os.File
 }
 
 // Ending is why a program ended.
@@ -107,6 +113,12 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 	defer reader.Close()
 	defer writer.Close()
 	r := runner{spec: s, cmd: &exec.Cmd{Path: program, Args: s.Args, Env: s.Env, Stdout: writer, Stderr: writer}}
+	if s.Input != nil {
+		r.cmd.Stdin = s.Input
+	}
+	if s.ErrOutput != nil {
+		r.cmd.Stderr = s.ErrOutput
+	}
 	setDir(r.cmd, s)
 
 	copied := make(chan struct{})

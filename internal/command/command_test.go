@@ -64,6 +64,26 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A program gets the input that it is given, and its standard error can be
+// kept apart.
+func TestInputAndErrOutput(t *testing.T) {
+	s, out := spec(t, "echo noise >&2; cat; echo end")
+	input, err := os.Open("command_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	s.Input, s.ErrOutput = input, null
+	if exit := run(t, s); exit.Code != 0 || !strings.HasPrefix(out.String(), "package command_test\n") || !strings.HasSuffix(out.String(), "}\nend\n") || strings.HasPrefix(out.String(), "noise") {
+		t.Errorf("got %+v and %d bytes", exit, out.Len())
+	}
+}
+
 // No shell stands between: what the argument vector holds arrives as it is.
 func TestNoShell(t *testing.T) {
 	s, out := spec(t, "")
