@@ -82,7 +82,7 @@ func Load(o Options) (*Config, error) {
 	var finding *Finding
 	if c.Family, finding = family(o); finding != nil {
 		c.findings = append(c.findings, *finding)
-		order(c.findings)
+		finish(c.findings)
 	}
 	return c, faults(c.findings)
 }
@@ -100,7 +100,7 @@ func Check(l Layer, file string, data []byte) []Finding {
 func build(t *table, layers []layer, findings []Finding) *Config {
 	m := merge(t, layers)
 	c := &Config{settings: m.settings, findings: slices.Concat(findings, m.findings, verify(m))}
-	order(c.findings)
+	finish(c.findings)
 	// The types were checked value by value, so this cannot fail.
 	if err := json.Unmarshal(m.document(), &c.Values); err != nil {
 		c.findings = append(c.findings, Finding{Severity: Fault, Text: "the merged configuration cannot be read: " + err.Error()})

@@ -263,6 +263,22 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// A key of a provider that was pasted into the wrong place is not repeated, and
+// nothing that a project writes can change how a terminal shows a line.
+func TestShownTextIsSafe(t *testing.T) {
+	key := "sk-ant-api03-" + strings.Repeat("aB3dE5gH", 12)
+	f := config.Check(config.User, "f", []byte(`{"version": 1, "provider": "`+key+`", "thinking": "`+key+`", "`+key+`": 1}`))
+	if len(f) != 3 || strings.Contains(fmt.Sprint(f), key[:40]) {
+		t.Errorf("got %v", f)
+	}
+	c := config.Merge(nil, []byte(`{"version": 1, "mcp": {"servers": {"a": {"command": ["x\u001b[2J\u009b\u202e", "y"]}}}}`))
+	for _, s := range c.Settings() {
+		if strings.ContainsAny(s.Text, "\u001b\u009b\u202e") {
+			t.Errorf("%s is shown as %q", s.Key, s.Text)
+		}
+	}
+}
+
 // The values have a field for every key, and no other.
 func TestValuesHaveAllKeys(t *testing.T) {
 	var fields []string

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/forge-agent/forge/redact"
 )
 
 // Layer is where a value comes from. A later layer beats an earlier one.
@@ -86,8 +88,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Place, f.Severity, f.Text)
 }
 
-// order sorts by layer and place, so that every run says the same.
-func order(fs []Finding) {
+// finish sorts findings by layer and place, so that every run says the same,
+// and takes secrets out: a key that was pasted into the wrong place would be
+// repeated.
+func finish(fs []Finding) {
+	if len(fs) == 0 {
+		return
+	}
+	hide := redact.New(nil)
+	for i := range fs {
+		fs[i].Text, _ = hide.Text(fs[i].Text)
+		fs[i].Key, _ = hide.Text(fs[i].Key)
+	}
 	slices.SortStableFunc(fs, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Text, b.Text))

@@ -145,9 +145,6 @@ func (t *table) pattern(path string) string {
 	return at
 }
 
-// section reports whether a path of the table holds other keys.
-func (t *table) section(path string) bool { return len(t.inside[path]) > 0 }
-
 // entity returns the part of a path up to the name that the user chose, empty
 // when there is none in it.
 func entity(pattern, path string) string {
