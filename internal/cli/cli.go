@@ -143,6 +143,6 @@ func newRoot(env *Env) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env))
+	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
 	return root
 }
