@@ -196,6 +196,8 @@ func (c *connection) refusal() string {
 		return fmt.Sprintf("it wants to know who asks (HTTP %d): give a valid Authorization in its headers. ", code)
 	case code >= 300 && code < 400:
 		return fmt.Sprintf("it is elsewhere (HTTP %d), and redirects are not followed: correct its URL. ", code)
+	case code == 404 && c.connected:
+		return fmt.Sprintf("it does not know the session any more (HTTP %d), as after a restart. ", code)
 	case code == 404 || code == 405:
 		return fmt.Sprintf("there is no server of this protocol at its URL (HTTP %d): correct the URL. ", code)
 	default:
@@ -248,7 +250,7 @@ func (c *connection) close() error {
 		case <-said:
 		case <-grace.C:
 		}
-		c.endpoint.kill()
+		c.endpoint.close()
 	}
 	grace := time.NewTimer(c.options.Grace)
 	defer grace.Stop()

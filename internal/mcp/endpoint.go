@@ -24,20 +24,23 @@ import (
 type endpoint struct {
 	server Server
 	base   http.RoundTripper
+	own    *http.Client // made here, nil for one of the caller
 	life   context.Context
 	kill   context.CancelFunc
 	status func(code int) // told of every refusal
 }
 
 func newEndpoint(s Server, client *http.Client, refused func(int)) *endpoint {
+	e := &endpoint{server: s, status: refused}
 	if client == nil {
 		client = provider.NewClient(nil)
+		e.own = client
 	}
 	base := client.Transport
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	e := &endpoint{server: s, base: base, status: refused}
+	e.base = base
 	e.life, e.kill = context.WithCancel(context.Background())
 	return e
 }
@@ -54,6 +57,14 @@ func (e *endpoint) transport() sdk.Transport {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		MaxEventSize: maxMessageBytes + 1<<10,
+	}
+}
+
+// close ends all requests.
+func (e *endpoint) close() {
+	e.kill()
+	if e.own != nil {
+		e.own.CloseIdleConnections()
 	}
 }
 

@@ -136,8 +136,10 @@ func testServer() *sdk.Server {
 		os.Exit(3)
 		return nil, nil
 	})
-	add("big", func(context.Context, json.RawMessage) (*sdk.CallToolResult, error) {
-		return words(strings.Repeat("0123456789", 5<<20)), nil
+	add("big", func(_ context.Context, a json.RawMessage) (*sdk.CallToolResult, error) {
+		var size struct{ Bytes int }
+		json.Unmarshal(a, &size)
+		return words(strings.Repeat("x", size.Bytes)), nil
 	})
 	add("wait", func(ctx context.Context, a json.RawMessage) (*sdk.CallToolResult, error) {
 		var file struct{ Started, Canceled string }

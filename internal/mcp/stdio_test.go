@@ -65,7 +65,7 @@ func TestNeedsInput(t *testing.T) {
 func TestHugeResult(t *testing.T) {
 	all := connect(t, options(), declared(t, "one", "good"))
 	s := set(t, all)
-	if r := call(t, s, "one__big", "{}"); r.Outcome != message.OutcomeFailure || !strings.Contains(r.Text, "thrown away") || len(r.Text) > 1000 {
+	if r := call(t, s, "one__big", `{"bytes":50000000}`); r.Outcome != message.OutcomeFailure || !strings.Contains(r.Text, "thrown away") || len(r.Text) > 1000 {
 		t.Errorf("got %d bytes: %.300s", len(r.Text), r.Text)
 	}
 	if r := call(t, s, "one__echo", "{}"); r.Outcome != message.OutcomeSuccess {
@@ -147,14 +147,14 @@ func TestCallTimeout(t *testing.T) {
 // nothing is left of any.
 func TestUnreachable(t *testing.T) {
 	o := options()
-	o.ConnectTimeout = time.Second
+	o.ConnectTimeout = 3 * time.Second
 	bad := func(name, mode string) mcp.Server { return declared(t, name, mode) }
 	missing := mcp.Server{Name: "missing", Command: []string{"no-such-program-anywhere"}}
 	secret := bad("exits", "exit")
 	secret.Env["TOKEN"] = "sesame-street"
 	all := connect(t, o, bad("hangs", "hang"), secret, missing, bad("garbage", "endless garbage"), declared(t, "good", "good"),
 		mcp.Server{Name: "folder", Command: []string{"true"}, Dir: filepath.Join(t.TempDir(), "none")})
-	problem(t, all, mcp.Unreachable, "hangs", "not ready within 1s", "thinking")
+	problem(t, all, mcp.Unreachable, "hangs", "not ready within 3s", "thinking")
 	problem(t, all, mcp.Unreachable, "exits", "exit code 7", "no licence for token [redacted]")
 	problem(t, all, mcp.Unreachable, "missing", "could not be started", "no-such-program-anywhere")
 	problem(t, all, mcp.Unreachable, "folder", "could not be started")
