@@ -26,13 +26,15 @@ var passedToServers = []string{"TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_C
 
 // environment is what a server over stdio gets: what is harmless of the user's
 // and what is declared for it.
+// All folders for temporary files are named in passedToServers, so they stay
+// the user's.
 func environment(s Server, o Options) []string {
 	declared := func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, ok := s.Env[name]
 		return ok
 	}
-	out := command.Environment(o.Environ, append(slices.Clone(passedToServers), o.Pass...), o.Dir)
+	out := command.Environment(o.Environ, append(slices.Clone(passedToServers), o.Pass...), os.TempDir())
 	out = slices.DeleteFunc(out, declared)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		out = append(out, name+"="+s.Env[name])

@@ -28,6 +28,7 @@ type connection struct {
 	endpoint  *endpoint // nil over stdio
 	entries   []entry
 	excluded  int
+	listed    []string // the names as sent, while the list is read
 
 	life    context.Context // done when the run's servers are closed
 	endLife context.CancelFunc
@@ -51,12 +52,14 @@ func (c *connection) report(kind Kind, tool, text string) {
 func (c *connection) open(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.ConnectTimeout)
 	defer cancel()
+	stage := ""
 	err := c.handshake(ctx)
 	if err == nil {
+		stage = "its list of tools could not be read: "
 		err = c.list(ctx)
 	}
 	if err != nil {
-		c.report(Unreachable, "", c.unreachable(ctx, err)+" Its tools are missing in this run.")
+		c.report(Unreachable, "", stage+c.unreachable(ctx, err)+" Its tools are missing in this run.")
 		c.close()
 		return
 	}
@@ -274,7 +277,7 @@ func (c *connection) see(tools []*sdk.Tool) {
 		if t == nil {
 			c.report(Refused, "", "it listed a tool that is null.")
 		} else {
-			c.entries = append(c.entries, entry{name: t.Name})
+			c.listed = append(c.listed, t.Name)
 		}
 	}
 }
@@ -292,7 +295,7 @@ func (c *connection) list(ctx context.Context) error {
 	for pages := 1; ; pages++ {
 		page, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return fmt.Errorf("its list of tools could not be read: %w", err)
+			return err
 		}
 		read = append(read, page.Tools...)
 		if page.NextCursor == "" {
@@ -304,13 +307,12 @@ func (c *connection) list(ctx context.Context) error {
 		}
 		cursor = page.NextCursor
 	}
-	listed := c.entries
-	c.entries = nil
-	for _, e := range listed {
-		if !slices.ContainsFunc(read, func(t *sdk.Tool) bool { return t.Name == e.name }) {
-			c.report(Refused, e.name, "its schema asks for headers in a way that the protocol does not allow, so it is left out.")
+	for _, name := range c.listed {
+		if !slices.ContainsFunc(read, func(t *sdk.Tool) bool { return t.Name == name }) {
+			c.report(Refused, name, "its schema asks for headers in a way that the protocol does not allow, so it is left out.")
 		}
 	}
+	c.listed = nil
 	if len(read) > maxTools {
 		c.report(Refused, "", fmt.Sprintf("it has %d tools; those after the first %d are left out. Name those that are needed in its allow list.", len(read), maxTools))
 		read = read[:maxTools]

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,6 +34,31 @@ const (
 	MaxMessageBytes = maxMessageBytes
 	MaxTools        = maxTools
 )
+
+// LongID reads a line that is too long and returns its id and length.
+func LongID(text string, most int) (string, int) {
+	l, err := newLineReader(strings.NewReader(text), most).next()
+	if err != nil || !l.tooLong() {
+		return "no long line", l.total
+	}
+	return string(l.id()), l.total
+}
+
+// Lines returns the lines of a text, "long" for those that are too long.
+func Lines(text string, most int) []string {
+	var out []string
+	for r := newLineReader(strings.NewReader(text), most); ; {
+		l, err := r.next()
+		switch {
+		case err != nil:
+			return out
+		case l.tooLong():
+			out = append(out, "long")
+		default:
+			out = append(out, string(l.text))
+		}
+	}
+}
 
 func Clean(s string) string { return cleanLines(s) }
 

@@ -58,6 +58,9 @@ func TestHTTP(t *testing.T) {
 			if r := p.Run(t.Context()); r.Outcome != message.OutcomeSuccess || r.Text != `{"a":1}` {
 				t.Errorf("echo: %+v", r)
 			}
+			if r := call(t, s, "web__ask", ""); r.Outcome != message.OutcomeFailure {
+				t.Errorf("ask: %+v", r)
+			}
 			if r := call(t, s, "web__fail", ""); r.Outcome != message.OutcomeFailure || r.Text != "no such ticket" {
 				t.Errorf("fail: %+v", r)
 			}
@@ -67,6 +70,11 @@ func TestHTTP(t *testing.T) {
 			if strings.Contains(name, "stateless") {
 				return
 			}
+			if r := call(t, s, "web__change", ""); r.Text != "changed" {
+				t.Errorf("change: %+v", r)
+			}
+			await(t, func() bool { return len(all.Problems()) > 0 })
+			problem(t, all, mcp.Changed, "web")
 			if r := call(t, s, "web__big", fmt.Sprintf(`{"bytes":%d}`, mcp.MaxMessageBytes)); r.Outcome != message.OutcomeFailure || !strings.Contains(r.Text, "thrown away") {
 				t.Errorf("big: %.300s", r.Text)
 			}
@@ -207,12 +215,14 @@ func TestNoticeStream(t *testing.T) {
 func TestCalledOnce(t *testing.T) {
 	events := func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/event-stream") }
 	for name, answer := range map[string]http.HandlerFunc{
-		"500":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
-		"429":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
-		"503":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
-		"401":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
-		"404":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
-		"redirect":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", 308) },
+		"500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"429": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
+		"503": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		"401": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
+		"404": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other", http.StatusPermanentRedirect)
+		},
 		"hang up":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"cut stream": func(w http.ResponseWriter, _ *http.Request) { events(w); fmt.Fprint(w, "data: {\"jsonrpc\"") },
 		"no answer":  func(w http.ResponseWriter, _ *http.Request) { events(w) },

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,7 +83,8 @@ func TestListChanges(t *testing.T) {
 }
 
 // What a server says of its tools is bounded, made safe and labelled; what
-// cannot be used is named (F-RUN-07).
+// cannot be used is named (F-RUN-07). What it claims about risk changes none
+// (F-SEC-08).
 func TestTools(t *testing.T) {
 	object := `"inputSchema":{"type":"object"}`
 	all := over(t, map[string]scripted{"srv": listing(
@@ -159,6 +161,43 @@ func TestEndlessList(t *testing.T) {
 	}
 }
 
+// Half a list is no list: a server whose second page fails has no tools.
+func TestHalfAList(t *testing.T) {
+	ours, theirs := sdk.NewInMemoryTransports()
+	server := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, &sdk.ServerOptions{PageSize: 2})
+	for _, name := range []string{"a", "b", "c"} {
+		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(anyObject)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return words(name), nil
+		})
+	}
+	broken := false
+	server.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if list, ok := req.GetParams().(*sdk.ListToolsParams); ok && broken && list.Cursor != "" {
+				return nil, errors.New("no page")
+			}
+			return next(ctx, method, req)
+		}
+	})
+	if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	all := connect(t, mcp.Over(options(), func(mcp.Server) sdk.Transport { return ours }), mcp.Server{Name: "one", Command: []string{"unused"}})
+	if got := set(t, all).Names(); !slices.Equal(got, []string{"one__a", "one__b", "one__c"}) {
+		t.Errorf("pages: %v", got)
+	}
+	broken = true
+	ours, theirs = sdk.NewInMemoryTransports()
+	if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	all = connect(t, mcp.Over(options(), func(mcp.Server) sdk.Transport { return ours }), mcp.Server{Name: "one", Command: []string{"unused"}})
+	if len(all.Tools()) != 0 {
+		t.Errorf("half a list: %v", set(t, all).Names())
+	}
+	problem(t, all, mcp.Unreachable, "one", "list of tools could not be read", "no page")
+}
+
 // The user's allow list is the server's names; what is not there is named.
 func TestAllow(t *testing.T) {
 	tools := listing(`{"name":"a","inputSchema":{"type":"object"}}`, `{"name":"b","inputSchema":{"type":"object"}}`)
@@ -209,6 +248,41 @@ func TestNames(t *testing.T) {
 			if byPair[shuffled[i]] != n {
 				t.Fatalf("%q is %q in one order and %q in another", shuffled[i], byPair[shuffled[i]], n)
 			}
+		}
+	})
+}
+
+// The id of a message that is too long is found before or after the long part,
+// and never inside it.
+func TestLongLine(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for _, tt := range []struct{ text, want string }{
+		{`{"jsonrpc":"2.0","id":7,"result":{"id":1,"a":"` + long + `"}}`, "7"},
+		{`{"result":{"id":1,"a":"` + long + `"},"id":"b-7"}`, `"b-7"`},
+		{`{"result":{"a":"` + long + `"},"id": -3 , "jsonrpc": "2.0" } ` + "\r", "-3"},
+		{`{"result":{"a":"` + long + `","id":1}}`, ""},
+		{`{"result":{"a":"` + long + `\",\"id\":1}"}}`, ""},
+		{long, ""},
+	} {
+		if got, total := mcp.LongID(tt.text+"\nnext", 5000); got != tt.want || total != len(tt.text) {
+			t.Errorf("%.30s…: got %s, %d bytes of %d", tt.text, got, total, len(tt.text))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("aé")), 0, 200_000, -1)).Draw(t, "lines")
+		most := rapid.IntRange(1, 200_000).Draw(t, "most")
+		var want []string
+		text := ""
+		for _, l := range lines {
+			if l += "!"; len(l) > most {
+				want = append(want, "long")
+			} else {
+				want = append(want, l)
+			}
+			text += l + "\n"
+		}
+		if got := mcp.Lines(text, most); !slices.Equal(got, want) {
+			t.Fatalf("got %d lines, want %d", len(got), len(want))
 		}
 	})
 }

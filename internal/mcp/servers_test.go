@@ -64,7 +64,7 @@ func beServer(mode string) {
 		for range 2 {
 			child := exec.Command(os.Args[0])
 			child.Env = append(os.Environ(), modeName+"=sleep")
-			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			detach(child)
 			if err := child.Start(); err != nil {
 				os.Exit(9)
 			}
