@@ -274,7 +274,10 @@ func (a *Active) Run(ctx context.Context, plugin, name string, arguments []strin
 		return command.Exit{}, fmt.Errorf("run command %q of plugin %q: %w", name, plugin, err)
 	}
 	defer spec.Dir.Close()
-	spec.Input, spec.Output, spec.ErrOutput, spec.Grace = s.Input, s.Output, s.ErrOutput, a.options.Grace
+	spec.Input, spec.Output, spec.Grace = s.Input, s.Output, a.options.Grace
+	if s.ErrOutput != nil {
+		spec.Errors = s.ErrOutput
+	}
 	exit, err := command.Run(ctx, spec)
 	if err != nil {
 		return exit, fmt.Errorf("run command %q of plugin %q: %w", name, plugin, err)

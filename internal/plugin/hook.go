@@ -177,7 +177,7 @@ func runWith(ctx context.Context, spec command.Spec, input []byte) (command.Exit
 		return command.Exit{}, err
 	}
 	defer null.Close()
-	spec.Input, spec.ErrOutput = reader, null
+	spec.Input, spec.Errors = reader, null
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
