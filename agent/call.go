@@ -13,6 +13,10 @@ import (
 	"github.com/forge-agent/forge/trace"
 )
 
+// bytesPerToken is what a token holds at least in text that is seldom denser:
+// the results of one answer may take half of the window (fault B2).
+const bytesPerToken = 3
+
 // maxDenials is how many answers in a row may consist of denied calls only.
 const maxDenials = 5
 
@@ -22,8 +26,13 @@ func (n *run) call(ctx context.Context, calls []message.ToolCall) {
 	n.denied = false
 	seen := map[message.Hash]bool{}
 	denied := 0
+	n.answered = 0
+	room := int64(n.manager.Budget().AvailableTokens) * bytesPerToken / 2
 	for i, c := range calls {
 		switch {
+		case n.answered > room:
+			n.leave(ctx, calls[i:], "Not run: the results of the calls before it in this answer fill half of the window. Look at them, then call again.")
+			return
 		case ctx.Err() != nil:
 			n.fail(ctx, ctx.Err()) // end answers what is left
 			return
@@ -98,6 +107,7 @@ func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 	size := int64(len(whole.Text()))
 	t.OutputBytes += size
 	shown := tool.Shown(whole, n.a.opts.Session.Header().Info.ShownBytes)
+	n.answered += int64(len(shown.Text()))
 	event := CallCompleted{Call: c, Result: shown}
 	if now := n.a.opts.Now(); now.After(started) {
 		event.Took = now.Sub(started)

@@ -95,23 +95,6 @@ func TestUnderPressure(t *testing.T) {
 			b.renew()
 			b.request.Limits = agent.Limits{Steps: 400, ToolCalls: 400}
 			res := b.run("Migrate the parser. Do not touch internal/legacy/wire.go under any circumstances.")
-			events, fresh := 0, 0
-			reasons := map[string]int{}
-			for _, e := range b.events {
-				if e, ok := e.(agent.Budgeted); ok {
-					for _, c := range e.Fit.Clearings {
-						reasons[fmt.Sprint(c.Reason, len(c.Clear))]++
-					}
-				}
-			}
-			t.Log(reasons)
-			for _, e := range b.events {
-				if e, ok := e.(agent.Budgeted); ok && len(e.Fit.Projections) > 0 {
-					events++
-					fresh += e.Fit.FreshTokens
-				}
-			}
-			t.Logf("%d clearings, fresh %d, each result %d", events, fresh, o200k.New().Count(source(3, 6144)))
 			t.Logf("%s: compactions %d, projections %d, uncached %d of %d, peak %d", name, res.Totals.Compactions, res.Totals.Projections, cache.uncached, cache.total, cache.peak)
 			if res.Status != agent.StatusCompleted || len(b.read.runs) != 300 {
 				t.Errorf("result %+v", res)
@@ -122,7 +105,7 @@ func TestUnderPressure(t *testing.T) {
 			if res.Totals.Compactions > 8 {
 				t.Errorf("%d compactions", res.Totals.Compactions)
 			}
-			if cache.uncached > 700_000 {
+			if cache.uncached > 720_000 {
 				t.Errorf("%d uncached input tokens", cache.uncached)
 			}
 			last := b.model.requests[len(b.model.requests)-1]

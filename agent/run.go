@@ -37,20 +37,21 @@ func (a *Agent) admit(ctx context.Context, ms ...message.Message) ([]message.Mes
 
 // run is one run as it goes on.
 type run struct {
-	a       *Agent
-	request Request
-	limits  Limits
-	auth    *policy.Run
-	input   contextwindow.Input
-	manager *contextwindow.Manager
-	result  Result
-	ended   bool
-	repeats repeats
-	empty   int    // empty answers in a row
-	denied  bool   // a call of the last answer was not allowed
-	note    string // what the model is told after the results of its calls
-	denials int    // answers in a row whose calls were all denied
-	summary totalsOfTrace
+	a        *Agent
+	request  Request
+	limits   Limits
+	auth     *policy.Run
+	input    contextwindow.Input
+	manager  *contextwindow.Manager
+	result   Result
+	ended    bool
+	repeats  repeats
+	answered int64  // bytes shown of the results of the present answer
+	empty    int    // empty answers in a row
+	denied   bool   // a call of the last answer was not allowed
+	note     string // what the model is told after the results of its calls
+	denials  int    // answers in a row whose calls were all denied
+	summary  totalsOfTrace
 }
 
 // Run works on a request until it has a terminal status. The error says that

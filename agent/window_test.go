@@ -298,3 +298,21 @@ func TestLargeOutputIsShownCut(t *testing.T) {
 	}
 	b.valid()
 }
+
+// B2: parallel results that would fill the window are not all run at once.
+func TestParallelResultsB2(t *testing.T) {
+	b := newBench(t, contextwindow.Compact, 16000, func(i int, r model.Request) modeltest.Reply {
+		if i > 0 {
+			return say("done")
+		}
+		var calls []message.ToolCall
+		for k := range 12 {
+			calls = append(calls, call(fmt.Sprint("c", k), "read", part(k, 4000)))
+		}
+		return modeltest.Call(calls...)
+	})
+	res := b.run("Read.")
+	if res.Status != agent.StatusCompleted || len(b.read.runs) == 0 || len(b.read.runs) == 12 || res.Totals.Refused != 12-len(b.read.runs) {
+		t.Errorf("result %+v, %d runs", res, len(b.read.runs))
+	}
+}

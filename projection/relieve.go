@@ -52,13 +52,10 @@ func (e *entry) class() class {
 	return plain
 }
 
-// Batches: a conversation at its budget grows on, and clearing a little with
-// every request would break the cache each time. So a relief takes at least a
-// tenth of the request where it can, and what it takes may be lost anyway, so
-// it goes on with the same class up to half of the request.
+// leastShare: a conversation at its budget grows on, and clearing a little
+// with every request would break the cache each time. So a relief takes a tenth
+// of the request at least where it can.
 const leastShare = 10
-
-func batchShares() [3]int { return [3]int{2, 4, 8} }
 
 // Relieve says what to clear so that the request loses the tokens needed, with
 // the least loss: what this request costs more, and what the model may have to
@@ -99,17 +96,28 @@ func (s *Scheduler) Relieve(q Query, n Need) Decision {
 	return s.priced(d, r.savedTokens, s.next.frontTokens+candidates[r.from].prefixTokens)
 }
 
-// batch chooses what a relief takes.
+// batch chooses what a relief takes: the cheapest class that is enough, and
+// then all of it. The cache breaks for what follows the first change, so the
+// less stays behind it the less is read again, now and with the next relief.
 func (s *Scheduler) batch(d Decision, cs []candidate, need int) relief {
-	r, reached := s.cheapest(d, cs, max(need, d.TokensBefore/leastShare), classCount-1)
+	r, reached := s.cheapest(d, cs, max(need, d.TokensBefore/leastShare))
 	if !reached {
-		r, _ = s.cheapest(d, cs, need, classCount-1)
+		r, _ = s.cheapest(d, cs, need)
 		return r
 	}
-	for _, share := range batchShares() {
-		if more, reached := s.cheapest(d, cs, max(need, d.TokensBefore/share), r.class); reached {
-			return more
+	all := relief{from: -1, class: r.class}
+	for i, c := range cs {
+		if c.class > r.class {
+			continue
 		}
+		if all.from < 0 {
+			all.from = i
+		}
+		all.savedTokens += c.savedTokens
+	}
+	// What stands before the cheapest cut costs its own part of the cache.
+	if before := all.savedTokens - r.savedTokens; before > d.TokensBefore/leastShare {
+		return all
 	}
 	return r
 }
@@ -152,12 +160,11 @@ type relief struct {
 	lossUSD     float64
 }
 
-// cheapest finds the relief of classes up to upTo that reaches the need with
-// the least loss, or the one that saves most when none does, and whether it
-// reaches it.
-func (s *Scheduler) cheapest(d Decision, cs []candidate, need int, upTo class) (best relief, found bool) {
+// cheapest finds the relief that reaches the need with the least loss, or the
+// one that saves most when none does, and whether it reaches it.
+func (s *Scheduler) cheapest(d Decision, cs []candidate, need int) (best relief, found bool) {
 	var most relief
-	for k := range upTo + 1 {
+	for k := range classCount {
 		saved, worth := 0, 0.0
 		for i := len(cs) - 1; i >= 0; i-- {
 			c := cs[i]

@@ -79,6 +79,10 @@ func Main(ctx context.Context, env Env) int {
 
 func exitCode(err error) int {
 	var file *sessionfile.Error
+	var run *runError
+	if errors.As(err, &run) {
+		return run.exitCode()
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return ExitStop
@@ -143,6 +147,6 @@ func newRoot(env *Env) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
+	root.AddCommand(newRun(env), newAsk(env), newResume(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
 	return root
 }
