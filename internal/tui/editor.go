@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/forge-agent/forge/internal/inspect"
 )
 
 // maxPromptBytes is how much the editor takes. What is longer belongs into a
@@ -91,13 +89,16 @@ func (e editor) end() editor   { e.at = e.lineEnd(); return e }
 func (e editor) wordLeft() editor {
 	e.at = len(strings.TrimRightFunc(e.text[:e.at], notWord))
 	e.at = len(strings.TrimRightFunc(e.text[:e.at], isWord))
+	if at := e.settle(); at.at > e.at {
+		return at.left()
+	}
 	return e
 }
 
 func (e editor) wordRight() editor {
 	rest := strings.TrimLeftFunc(strings.TrimLeftFunc(e.text[e.at:], notWord), isWord)
 	e.at = len(e.text) - len(rest)
-	return e
+	return e.settle()
 }
 
 func isWord(r rune) bool {
@@ -183,7 +184,7 @@ func shownCluster(cluster string, width int) (string, int) {
 	if cluster == "\t" {
 		return strings.Repeat(" ", min(tabColumns, width)), min(tabColumns, width)
 	}
-	shown := inspect.Clean(cluster)
+	shown := safe(cluster)
 	n := cells(shown)
 	if n > width {
 		return "…", 1

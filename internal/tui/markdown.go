@@ -266,11 +266,18 @@ type splitter struct {
 	// scanned is how much of it has been looked at: whole lines.
 	scanned int
 	fence   string // what closes the code block that is open, empty for none
+	held    bool   // the last piece ended in the first half of a line end
 	gap     bool   // the last line scanned was empty and outside of code
 }
 
 // add takes a piece of text and returns the blocks that it finishes.
 func (s splitter) add(piece string) (splitter, []string) {
+	if s.held {
+		piece = "\r" + piece
+	}
+	if s.held = strings.HasSuffix(piece, "\r"); s.held {
+		piece = piece[:len(piece)-1]
+	}
 	s.open += strings.ReplaceAll(piece, "\r\n", "\n")
 	var finished []string
 	for {

@@ -14,7 +14,17 @@ const tabColumns = 4
 // cleanLine makes foreign text safe to draw on one line.
 func cleanLine(s string) string {
 	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s)
-	return inspect.Clean(s)
+	return safe(s)
+}
+
+// safe makes one line of foreign text safe. A mark without a character to
+// stand on is replaced too: it would change the one that is drawn before it.
+func safe(s string) string {
+	s = inspect.Clean(s)
+	if cluster, n := next(s); cluster != "" && n == 0 {
+		return "\ufffd" + s[len(cluster):]
+	}
+	return s
 }
 
 // cleanLines splits foreign text into lines that are safe to draw. Line ends
@@ -23,7 +33,7 @@ func cleanLines(s string) []string {
 	s = strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	lines := strings.Split(strings.ReplaceAll(s, "\t", strings.Repeat(" ", tabColumns)), "\n")
 	for i, l := range lines {
-		lines[i] = inspect.Clean(l)
+		lines[i] = safe(l)
 	}
 	return lines
 }
@@ -32,7 +42,24 @@ func cleanLines(s string) []string {
 func cells(s string) int { return ansi.StringWidth(s) }
 
 // cut shortens safe text to at most width columns, with "…" at its end then.
-func cut(s string, width int) string { return ansi.Truncate(s, max(width, 0), "…") }
+func cut(s string, width int) string {
+	if len(s) <= width || cells(s) <= width {
+		return s
+	}
+	used, room := 0, 0 // room is how much stays before the "…"
+	for at := 0; at < len(s); {
+		cluster, n := next(s[at:])
+		if used+n > width-1 {
+			break
+		}
+		used, at = used+n, at+len(cluster)
+		room = at
+	}
+	if width < 1 {
+		return ""
+	}
+	return s[:room] + "…"
+}
 
 // pad fills safe text up to width columns, and cuts what is wider.
 func pad(s string, width int) string {
@@ -177,5 +204,10 @@ func cutStyled(s string, width int) string {
 	if len(s) <= width || cells(s) <= width {
 		return s
 	}
-	return ansi.Truncate(s, max(width, 0), "…")
+	// Truncate counts some marks apart from the letter that they stand on.
+	for n := max(width, 0); ; n-- {
+		if out := ansi.Truncate(s, n, "…"); n == 0 || cells(out) <= width {
+			return out
+		}
+	}
 }

@@ -300,6 +300,9 @@ func (s state) askView() []string {
 	if a.request.Scope != "" {
 		keys += " · a for this run: " + cleanLine(a.request.Scope)
 	}
+	if !a.armed {
+		keys = "one moment: keys that were pressed before this do not answer it"
+	}
 	where := scrollHint(first, len(seen), len(body))
 	if s.hint != "" {
 		where = s.hint
