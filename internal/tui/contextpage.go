@@ -92,7 +92,9 @@ func (d *drawing) picture(f *contextwindow.Fit) {
 	rows := d.cells(f, columns)
 	if !beside {
 		d.add(rows...)
-		d.add(legend...)
+		for _, l := range legend {
+			d.add("  " + l)
+		}
 		return
 	}
 	for i := range max(len(rows), len(legend)) {

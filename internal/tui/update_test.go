@@ -429,3 +429,59 @@ func TestSpending(t *testing.T) {
 		t.Errorf("no such sum:\n%s", got)
 	}
 }
+
+// What is read while scrolled up stays where it is when more comes.
+func TestScrolledTextStaysInPlace(t *testing.T) {
+	p := play(t, 80, 24)
+	for range 20 {
+		p.state = p.state.add(newRow(answerRow{"a\n\nb"}))
+	}
+	p.state = p.state.add(newRow(answerRow{"the place"}))
+	for range 20 {
+		p.state = p.state.add(newRow(answerRow{"c\n\nd"}))
+	}
+	p.keys("go", "enter")
+	for !strings.Contains(drawn(p.state), "the place") {
+		before := p.state.scroll
+		if p.keys("pgup"); p.state.scroll == before {
+			t.Fatal("the top comes before the place")
+		}
+	}
+	at := strings.Index(drawn(p.state), "the place")
+	for range 30 {
+		p.events(agent.TextDelta{Text: "more\n\nand more\n"}, agent.Notice{Text: "note"})
+	}
+	if got := strings.Index(drawn(p.state), "the place"); got != at {
+		t.Errorf("it was at %d and is at %d:\n%s", at, got, drawn(p.state))
+	}
+	for range 100 {
+		p.keys("pgdown")
+	}
+	if p.state.scroll != 0 {
+		t.Errorf("still %d lines up", p.state.scroll)
+	}
+	for range 100 {
+		p.keys("pgup")
+	}
+	if !strings.Contains(drawn(p.state), "Forge 0.0.0-test") {
+		t.Errorf("the beginning cannot be reached:\n%s", drawn(p.state))
+	}
+}
+
+// What is under way keeps commands from the session that need it, but not
+// those that do not.
+func TestCommandsDuringARun(t *testing.T) {
+	for line, allowed := range map[string]bool{"/compact": false, "/new": false, "/resume": false, "/model x": false, "/pin x": false, "/fork": false,
+		"/rewind": false, "/help": true, "/login": true, "/context": true} {
+		p := play(t, 80, 24)
+		p.keys("go", "enter")
+		p.events(agent.Budgeted{Step: 1, Fit: sampleFit(1, 0)})
+		p.effects = nil
+		p.send(tea.PasteMsg{Content: line})
+		p.keys("esc", "enter")
+		waits := strings.Contains(p.state.hint, "waits until")
+		if waits == allowed || has[open](p) || has[compact](p) || has[measure](p) {
+			t.Errorf("%s during a run: effects %v, hint %q", line, p.effects, p.state.hint)
+		}
+	}
+}
