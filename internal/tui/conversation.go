@@ -49,7 +49,7 @@ func messageRows(rows []*row, calls map[string]int, m message.Message) []*row {
 			}
 		case message.ToolCall:
 			calls[b.ID] = len(rows)
-			rows = append(rows, newRow(callRow{id: b.ID, name: b.Name, summary: callSummary(b), state: callUnknown}))
+			rows = append(rows, newRow(callRow{id: b.ID, name: b.Name, summary: callSummary(b), state: callUnknown, closed: true}))
 		case message.ToolResult:
 			at, ok := calls[b.CallID]
 			if !ok {
@@ -101,7 +101,7 @@ const shownOutputBytes = 4096
 
 // completed is a call with its result.
 func completed(call callRow, r message.ToolResult) callRow {
-	call.bytes = outputBytes(r)
+	call.bytes, call.closed = outputBytes(r), true
 	if text := r.Text(); len(text) > shownOutputBytes {
 		call.output = strings.ToValidUTF8(text[:shownOutputBytes], "")
 	} else {

@@ -189,12 +189,21 @@ func (s state) answered(e agent.Answered) state {
 	return s
 }
 
-// call changes the newest row of a call that has no result, or begins one.
+// call changes the first row of a call that has no result, or begins one. Ids
+// may repeat; those of former runs are over.
 func (s state) call(c message.ToolCall, change func(callRow) callRow) state {
+	at := -1
 	for i := len(s.rows) - 1; i >= 0; i-- {
-		if r, ok := s.rows[i].content.(callRow); ok && r.id == c.ID && (!r.done() || r.state == callDenied && r.bytes == 0) {
-			return s.set(i, change(r))
+		if _, ok := s.rows[i].content.(userRow); ok {
+			break
 		}
+		if r, ok := s.rows[i].content.(callRow); ok && r.id == c.ID && !r.closed {
+			at = i
+		}
+	}
+	if at >= 0 {
+		r, _ := s.rows[at].content.(callRow)
+		return s.set(at, change(r))
 	}
 	return s.add(newRow(change(callRow{id: c.ID, name: c.Name, summary: callSummary(c)})))
 }
@@ -224,8 +233,11 @@ func (s state) endOf(r agent.Result) state {
 		}
 	}
 	for i, r := range s.rows {
-		if c, ok := r.content.(callRow); ok && !c.done() {
-			c.state, c.reason = callUnknown, "the run ended before a result was seen"
+		if c, ok := r.content.(callRow); ok && !c.closed {
+			c.closed = true
+			if !c.done() {
+				c.state, c.reason = callUnknown, "the run ended before a result was seen"
+			}
 			s = s.set(i, c)
 		}
 	}

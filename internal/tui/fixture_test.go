@@ -160,7 +160,6 @@ type fake struct {
 	said []message.Message
 	mark []trace.CompactionMark
 	pins []string
-	step int
 }
 
 var _ Backend = (*fake)(nil)

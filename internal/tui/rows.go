@@ -109,6 +109,7 @@ type callRow struct {
 	reason            string // why it was denied
 	output            string // its first lines
 	bytes             int
+	closed            bool // nothing more comes of it
 	took              time.Duration
 	frame             int // of the spinner
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -483,5 +484,29 @@ func TestCommandsDuringARun(t *testing.T) {
 		if waits == allowed || has[open](p) || has[compact](p) || has[measure](p) {
 			t.Errorf("%s during a run: effects %v, hint %q", line, p.effects, p.state.hint)
 		}
+	}
+}
+
+// Calls with the same id get their results in order, and a denial stays one
+// whatever comes after it.
+func TestCallsWithTheSameID(t *testing.T) {
+	p := play(t, 100, 40)
+	call := message.ToolCall{ID: "same", Name: "read_file", Arguments: `{}`}
+	result := func(o message.Outcome) agent.CallCompleted {
+		return agent.CallCompleted{Call: call, Result: message.ToolResult{Outcome: o}}
+	}
+	p.keys("go", "enter")
+	p.events(agent.Answered{Messages: []message.Message{{Role: message.RoleAssistant, Blocks: []message.Block{call, call, call}}}},
+		agent.CallDecided{Call: call, Decision: policy.Decision{Action: policy.Deny, Reason: "no"}}, result(message.OutcomeFailure),
+		result(message.OutcomeSuccess), result(message.OutcomeFailure), result(message.OutcomeSuccess))
+	var got []callState
+	for _, r := range p.state.rows {
+		if c, ok := r.content.(callRow); ok {
+			got = append(got, c.state)
+		}
+	}
+	want := []callState{callDenied, callSucceeded, callFailed, callSucceeded}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
