@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 
@@ -17,6 +18,7 @@ type slow struct {
 	*fake
 	inside, most int
 	runs         int
+	started      chan struct{} // closed by the first run, unless nil
 }
 
 func (s *slow) Run(ctx context.Context, _ Prompt) (*agent.Result, error) {
@@ -24,6 +26,9 @@ func (s *slow) Run(ctx context.Context, _ Prompt) (*agent.Result, error) {
 	s.inside++
 	s.runs++
 	s.most = max(s.most, s.inside)
+	if s.started != nil && s.runs == 1 {
+		close(s.started)
+	}
 	s.mu.Unlock()
 	<-ctx.Done()
 	s.mu.Lock()
@@ -109,5 +114,39 @@ func TestEngineAsks(t *testing.T) {
 func TestRunNeedsABackend(t *testing.T) {
 	if err := Run(t.Context(), nil, Options{}); err == nil {
 		t.Error("no error without a backend")
+	}
+}
+
+// When the program is told to end in the middle of a run, Run cancels it and
+// returns when it has ended: the session is at rest, and nothing is left.
+func TestRunEndsWithItsContext(t *testing.T) {
+	b := &slow{fake: newFake(""), started: make(chan struct{})}
+	keys, typed := io.Pipe()
+	defer typed.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, b, Options{Input: keys, Output: io.Discard, Environ: []string{"TERM=xterm"}})
+	}()
+	go func() {
+		for { // until the session is open and the prompt is taken
+			select {
+			case <-b.started:
+				return
+			default:
+			}
+			if _, err := typed.Write([]byte("go\r")); err != nil {
+				return
+			}
+		}
+	}()
+	<-b.started
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if b.inside != 0 || b.runs != 1 {
+		t.Errorf("%d runs, %d still going on", b.runs, b.inside)
 	}
 }
