@@ -58,12 +58,19 @@ func (n *run) ask(ctx context.Context, fit *contextwindow.Fit) (*model.Completed
 	}
 }
 
-// brokeOff reports whether a stream ended in its middle. Before its first
-// event the adapter has made its own retries.
+// brokeOff reports whether a stream ended in its middle, or held something
+// that cannot be read. Before its first event the adapter has made its own
+// retries.
 func brokeOff(err error) bool {
 	var failed *model.Error
-	evidence := errors.As(err, &failed) && failed.Evidence
-	return errors.Is(err, model.ErrIncompleteStream) || evidence && errors.Is(err, model.ErrTransient)
+	known := errors.As(err, &failed)
+	switch {
+	case errors.Is(err, model.ErrUnreadable):
+		return true
+	case errors.Is(err, model.ErrIncompleteStream):
+		return !known || failed.Evidence || failed.Attempts <= 1
+	}
+	return known && failed.Evidence && errors.Is(err, model.ErrTransient)
 }
 
 // stream makes one physical request.
