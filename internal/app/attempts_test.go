@@ -130,15 +130,20 @@ func (p *prison) check(t *rapid.T, c message.ToolCall) {
 // read, to write or to run a program there.
 func TestAttemptsToLeave(t *testing.T) {
 	p := newPrison(t)
+	outcomes := map[string]int{}
+	defer func() { t.Logf("%v", outcomes) }()
 	rapid.Check(t, func(t *rapid.T) {
 		c := p.call(t)
 		plan, err := p.set.Plan(context.Background(), c)
 		said := fmt.Sprint(err, plan.Summary)
 		// The reason and the summary repeat the path; what a file holds is no
 		// part of either.
-		if err == nil {
+		if err != nil {
+			outcomes[c.Name+" refused"]++
+		} else {
 			said += plan.Diff
 			result := plan.Run(context.Background())
+			outcomes[c.Name+" "+string(result.Outcome)]++
 			said += result.Text
 			if first, _, _ := strings.Cut(result.Text, "\n"); c.Name == "run_command" && result.Outcome == message.OutcomeSuccess && first != p.inside && !strings.HasPrefix(first, p.inside+"/") {
 				t.Fatalf("%q ran in %s", c.Arguments, first)
@@ -151,14 +156,23 @@ func TestAttemptsToLeave(t *testing.T) {
 	})
 }
 
-// rule draws a rule of a project, which may try to allow.
+// rule draws a rule, which may try to allow.
 func rule(t *rapid.T) map[string]any {
-	out := map[string]any{"action": rapid.SampledFrom([]string{"deny", "confirm", "confirm", "allow", "DENY", ""}).Draw(t, "action")}
+	return limited(t, "deny", "confirm", "confirm", "deny", "confirm", "deny", "confirm", "confirm", "allow")
+}
+
+// grant draws a grant.
+func grant(t *rapid.T) map[string]any {
+	return limited(t, "allow", "allow", "allow", "allow", "allow", "allow", "allow", "allow", "deny")
+}
+
+func limited(t *rapid.T, actions ...string) map[string]any {
+	out := map[string]any{"action": rapid.SampledFrom(actions).Draw(t, "action")}
 	if rapid.Bool().Draw(t, "names a tool") {
 		out["tool"] = rapid.SampledFrom([]string{"create_file", "run_command", "read_file", "mcp__x"}).Draw(t, "tool")
 	}
 	if rapid.Bool().Draw(t, "names a risk") {
-		out["risk"] = rapid.SampledFrom([]string{"read", "write", "process", "network", "none"}).Draw(t, "risk")
+		out["risk"] = rapid.SampledFrom([]string{"read", "write", "process", "network", "write", "process", "network", "none"}).Draw(t, "risk")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "names a command") == 0 {
 		out["command"] = rapid.SampledFrom([][]string{{"go"}, {"go", "test"}, {"rm"}}).Draw(t, "command")
@@ -170,14 +184,14 @@ func rule(t *rapid.T) map[string]any {
 func settings(t *rapid.T, who string) []byte {
 	out := map[string]any{"version": 1}
 	if rapid.Bool().Draw(t, who+" profile") {
-		out["permissionProfile"] = rapid.SampledFrom([]string{"safe", "workspace-write", "all"}).Draw(t, who+" profile")
+		out["permissionProfile"] = rapid.SampledFrom([]string{"safe", "workspace-write", "safe", "workspace-write", "safe", "workspace-write", "all"}).Draw(t, who+" profile")
 	}
 	rules := map[string]any{}
 	if rapid.Bool().Draw(t, who+" rules") {
 		rules["rules"] = rapid.SliceOfN(rapid.Custom(rule), 0, 3).Draw(t, who+" rules")
 	}
 	if rapid.Bool().Draw(t, who+" grants") {
-		rules["grants"] = rapid.SliceOfN(rapid.Custom(rule), 0, 3).Draw(t, who+" grants")
+		rules["grants"] = rapid.SliceOfN(rapid.Custom(grant), 0, 3).Draw(t, who+" grants")
 	}
 	out["policy"] = rules
 	data, err := json.Marshal(out)
@@ -212,12 +226,15 @@ func TestAttemptsToTurnDenyIntoAllow(t *testing.T) {
 		}
 		return p
 	}
+	unusable, outcomes := 0, map[string]int{}
+	defer func() { t.Logf("%d configurations were refused; %v", unusable, outcomes) }()
 	rapid.Check(t, func(t *rapid.T) {
 		if err := errors.Join(os.WriteFile(users, settings(t, "user"), 0o600), os.WriteFile(projects, settings(t, "project"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		alone, both := load(t, nil), load(t, w)
 		if both == nil {
+			unusable++
 			return
 		}
 		q := policy.Request{Tool: rapid.SampledFrom([]string{"create_file", "run_command", "read_file", "mcp__x"}).Draw(t, "asked tool"),
@@ -237,11 +254,15 @@ func TestAttemptsToTurnDenyIntoAllow(t *testing.T) {
 		answer := rapid.SampledFrom([]policy.Answer{policy.Refuse, policy.ApproveOnce, policy.ApproveForRun, 7}).Draw(t, "answer")
 		var confirm policy.Confirmer
 		if rapid.Bool().Draw(t, "somebody is there") {
-			confirm = func(context.Context, policy.Request, policy.Decision) (policy.Answer, error) { asked++; return answer, nil }
+			confirm = func(context.Context, policy.Request, policy.Decision) (policy.Answer, error) {
+				asked++
+				return answer, nil
+			}
 		}
 		run := both.Begin(confirm)
 		for range 2 {
 			got := run.Authorize(context.Background(), q, opinions...)
+			outcomes[string(own.Action)+" became "+string(got.Action)]++
 			yes := asked > 0 && (answer == policy.ApproveOnce || answer == policy.ApproveForRun)
 			if got.Allowed() && (own.Action == policy.Deny || denied || own.Action != policy.Allow && !yes) {
 				t.Fatalf("%+v is allowed by %+v; alone the user's settings say %s, hooks %v, asked %d times, answer %d", q, got, own.Action, opinions, asked, answer)

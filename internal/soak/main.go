@@ -26,6 +26,8 @@ func main() {
 const (
 	soakSteps = 2000
 	soakBytes = 512 << 10
+	// stepWindow is a small window, so that a run has many checkpoints.
+	stepWindow = 20_000
 )
 
 func run(ctx context.Context, what []string) error {
@@ -39,7 +41,7 @@ func run(ctx context.Context, what []string) error {
 			}
 		case "steps":
 			var s steps
-			if s, err = measureSteps(ctx, soakSteps, soakBytes); err == nil {
+			if s, err = measureSteps(ctx, soakSteps, soakBytes, stepWindow); err == nil {
 				fmt.Println(s)
 			}
 		case "start":

@@ -44,8 +44,9 @@ type steps struct {
 	compactions, standIns int
 }
 
-// measureSteps makes a run of n steps, each with a result of size bytes.
-func measureSteps(ctx context.Context, n, size int) (s steps, err error) {
+// measureSteps makes a run of n steps, each with a result of size bytes, in a
+// window.
+func measureSteps(ctx context.Context, n, size, windowTokens int) (s steps, err error) {
 	dir, err := os.MkdirTemp("", "forge-soak-")
 	if err != nil {
 		return s, err
@@ -65,7 +66,7 @@ func measureSteps(ctx context.Context, n, size int) (s steps, err error) {
 	if err != nil {
 		return s, err
 	}
-	b := &bench{steps: n, size: size, redactor: redact.New(nil), trace: file}
+	b := &bench{steps: n, size: size, windowTokens: windowTokens, redactor: redact.New(nil), trace: file}
 	if err := b.open(ctx, store); err != nil {
 		return s, errors.Join(err, file.Close())
 	}
@@ -81,12 +82,12 @@ func measureSteps(ctx context.Context, n, size int) (s steps, err error) {
 
 // bench is the agent with everything around it that measures.
 type bench struct {
-	steps, size int
-	redactor    *redact.Redactor
-	trace       *trace.RunFile
-	session     *session.Session
-	agent       *agent.Agent
-	counter     *timedCounter
+	steps, size, windowTokens int
+	redactor                  *redact.Redactor
+	trace                     *trace.RunFile
+	session                   *session.Session
+	agent                     *agent.Agent
+	counter                   *timedCounter
 
 	asked   int
 	entered time.Time // when the present step began
@@ -95,8 +96,6 @@ type bench struct {
 	before  session.Cost
 	costs   []cost
 }
-
-const windowTokens = 64_000
 
 func (b *bench) open(ctx context.Context, store session.Store) error {
 	entry, _ := catalog.Default().Lookup("gpt-5")
@@ -161,7 +160,7 @@ func (b *bench) observe(e agent.Event) {
 
 // Capabilities are those of a small window.
 func (b *bench) Capabilities() model.Capabilities {
-	return model.Capabilities{Provider: "soak", Model: "gpt-5", WindowTokens: windowTokens, MaxOutputTokens: 8192, WindowSource: model.WindowFromUser}
+	return model.Capabilities{Provider: "soak", Model: "gpt-5", WindowTokens: b.windowTokens, MaxOutputTokens: 8192, WindowSource: model.WindowFromUser}
 }
 
 // Stream answers with the next call, or ends.
@@ -250,11 +249,12 @@ func mean[T int | int64 | time.Duration](list []cost, f func(cost) T) float64 {
 	return sum / float64(len(list))
 }
 
-// ends returns the steps of the first quarter, without the first tenth in
-// which the window fills up, and the last.
+// ends returns two thirds of the run, without the first steps in which the
+// window fills up. Each holds several windows: from one checkpoint to the
+// next, a step looks at more and more stand-ins.
 func (s steps) ends() (early, late []cost) {
 	n := len(s.list)
-	return s.list[n/10 : n/4+n/10], s.list[n-n/4:]
+	return s.list[n/12 : n/2], s.list[n-n*5/12:]
 }
 
 // String shows the figures.
