@@ -33,6 +33,9 @@ type Encoder struct {
 	Reasoning func(text string) message.Reasoning
 	// Strip takes out what may move without being a change, nil for nothing.
 	Strip func([]byte) []byte
+	// ReminderLast says that a reminder stands behind the conversation: a
+	// request with one begins as the one without.
+	ReminderLast bool
 }
 
 // Check runs the properties.
@@ -96,6 +99,9 @@ func (e Encoder) checkPrefix(t *rapid.T, r model.Request, body []byte) {
 		}
 		shorter := r
 		shorter.Messages = r.Messages[:i+1]
+		if e.ReminderLast {
+			shorter.Reminder = ""
+		}
 		start := bytes.TrimRight(strip(e.encode(t, shorter)), "]}")
 		if !bytes.HasPrefix(body, start) {
 			t.Fatalf("appending messages changes what stands before them:\n%s\n%s", start, body)
