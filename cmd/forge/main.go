@@ -32,11 +32,12 @@ func run(ctx context.Context) int {
 	if w, _, err := term.GetSize(os.Stdout.Fd()); err == nil && w > 0 {
 		width = w
 	}
+	terminal := term.IsTerminal(os.Stdout.Fd())
 	out := colorprofile.NewWriter(os.Stdout, os.Environ())
 	color := out.Profile >= colorprofile.ANSI
 	return cli.Main(ctx, cli.Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), HomeDir: home,
-		Color: color, WidthColumns: width, Version: version,
+		Terminal: terminal, Color: color, WidthColumns: width, Version: version,
 		Dark: sync.OnceValue(func() bool { return lipgloss.HasDarkBackground(os.Stdin, os.Stdout) }),
 	})
 }

@@ -107,8 +107,12 @@ func (a *App) request(ctx context.Context) (agent.Request, skillSet, error) {
 	fail := func(err error) (agent.Request, skillSet, error) {
 		return agent.Request{}, skills, errors.Join(err, skills.close())
 	}
+	additions, err := a.additions(skills.catalog)
+	if err != nil {
+		return fail(err)
+	}
 	snapshot, err := instruction.Load(ctx, instruction.Options{
-		Additions: a.additions(skills.catalog), Project: a.workspace, Start: a.start, UserFolder: a.opts.Home, Redactor: a.opts.Redactor,
+		Additions: additions, Project: a.workspace, Start: a.start, UserFolder: a.opts.Home, Redactor: a.opts.Redactor,
 		FileBytes: v.Instructions.MaxFileBytes, TotalBytes: v.Instructions.MaxTotalBytes,
 	})
 	if err != nil {
@@ -161,7 +165,8 @@ func (a *App) loadSkills(ctx context.Context) (skillSet, error) {
 
 // additions are the texts beside the instruction files: facts of the run, the
 // prompts of plugins, the list of skills.
-func (a *App) additions(skills *skill.Catalog) []instruction.Addition {
+func (a *App) additions(skills *skill.Catalog) ([]instruction.Addition, error) {
+	pins, err := a.pinned()
 	out := []instruction.Addition{{Label: "Facts of this run.", Text: a.facts()}}
 	if a.plugins != nil {
 		for _, p := range a.plugins.Prompts() {
@@ -171,7 +176,7 @@ func (a *App) additions(skills *skill.Catalog) []instruction.Addition {
 	if text := skills.Prompt(); text != "" {
 		out = append(out, instruction.Addition{Label: skill.PromptLabel, Text: text})
 	}
-	return out
+	return append(out, pins), err
 }
 
 // facts are what the model should know of its surroundings. Nothing in it

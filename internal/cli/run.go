@@ -10,11 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"github.com/forge-agent/forge/agent"
 	"github.com/forge-agent/forge/internal/app"
 	"github.com/forge-agent/forge/internal/config"
+	"github.com/forge-agent/forge/internal/tui"
 	"github.com/forge-agent/forge/internal/vocabulary"
 	"github.com/forge-agent/forge/redact"
 	"github.com/forge-agent/forge/session"
@@ -329,6 +331,31 @@ func pipedInput(env *Env) (string, error) {
 }
 
 // interactive runs the terminal interface.
-func (f *runFlags) interactive(context.Context, *Env) error {
-	return usagef("the terminal interface is not there yet; give a task")
+func (f *runFlags) interactive(ctx context.Context, env *Env) (err error) {
+	in, isFile := env.Stdin.(*os.File)
+	if !isFile || !term.IsTerminal(in.Fd()) || !env.Terminal {
+		return usagef("the terminal interface needs a terminal; give a task: forge run \"what is to be done\"")
+	}
+	known, err := loadCatalog(env)
+	if err != nil {
+		return err
+	}
+	keys, err := keyStore(env)
+	if err != nil {
+		return err
+	}
+	t := app.NewTerminal(known, keys)
+	e, err := f.open(ctx, env, t.Observe)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := t.Begin(ctx, e.app); err != nil {
+		return err
+	}
+	err = tui.Run(ctx, t, tui.Options{Input: in, Environ: env.Environ})
+	if s := e.app.Session(); err == nil && s != nil && s.Header().Messages > 0 {
+		fmt.Fprintf(env.Stderr, "go on with: forge resume %s\n", s.ID()[:8])
+	}
+	return err
 }
