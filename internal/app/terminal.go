@@ -373,4 +373,3 @@ func (t *Terminal) Plugins(ctx context.Context) ([]tui.Choice, error) {
 func (t *Terminal) Hint(command string) string {
 	return fmt.Sprintf("forge auth %s %s", command, t.app.opts.Choice.Route.Name)
 }
-

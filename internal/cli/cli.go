@@ -15,6 +15,7 @@ import (
 
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/internal/app"
 	"github.com/forge-agent/forge/sessionfile"
 )
 
@@ -75,7 +76,11 @@ func Main(ctx context.Context, env Env) int {
 	if err == nil {
 		return ExitOK
 	}
-	fmt.Fprintf(env.Stderr, "forge: %s\n", oneLine(err))
+	text := oneLine(err)
+	if errors.Is(err, app.ErrNoModel) {
+		text = err.Error() // what would serve, one to a line
+	}
+	fmt.Fprintf(env.Stderr, "forge: %s\n", text)
 	return exitCode(err)
 }
 
@@ -161,6 +166,6 @@ func newRoot(env *Env) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newRun(env), newAsk(env), newResume(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
+	root.AddCommand(newRun(env), newAsk(env), newResume(env), newDoctor(env), newReference(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
 	return root
 }
