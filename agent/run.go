@@ -113,6 +113,9 @@ func (n *run) step(ctx context.Context) {
 		}
 	}
 	if err != nil {
+		if fit == nil && ctx.Err() == nil {
+			err = errors.Join(err, n.emit(&trace.CompactionFailed{Request: n.summary.requests + 1, Code: "strategy-failed"}))
+		}
 		n.stopUnsent(ctx, fit, err)
 		return
 	}

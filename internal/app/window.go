@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -30,12 +31,18 @@ func (a *App) PlanCompaction(ctx context.Context, o contextwindow.ManualOptions)
 	return a.agent.PlanCompaction(ctx, r, o)
 }
 
-// Compact makes a compaction and keeps it with the session.
-func (a *App) Compact(ctx context.Context, o contextwindow.ManualOptions) (*contextwindow.Plan, error) {
+// Compact makes a compaction and keeps it with the session. It has a trace of
+// its own, like a run.
+func (a *App) Compact(ctx context.Context, o contextwindow.ManualOptions) (p *contextwindow.Plan, err error) {
 	r, err := a.next(ctx)
 	if err != nil {
 		return nil, err
 	}
+	closeTrace, err := a.openTrace(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeTrace()) }()
 	return a.agent.Compact(ctx, r, o)
 }
 
@@ -73,7 +80,7 @@ func (a *App) complete(prefix string) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	folder, base := path.Split(path.Join(a.start, prefix))
-	if strings.HasSuffix(prefix, "/") {
+	if prefix == "" || strings.HasSuffix(prefix, "/") {
 		folder, base = path.Join(a.start, prefix), ""
 	}
 	list := func(dir string, depth int, fits func(workspace.Entry) bool) []string {
