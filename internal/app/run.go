@@ -12,6 +12,7 @@ import (
 
 	"github.com/forge-agent/forge/agent"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/internal/excerpt"
 	"github.com/forge-agent/forge/internal/instruction"
 	"github.com/forge-agent/forge/internal/mcp"
 	"github.com/forge-agent/forge/internal/plugin"
@@ -241,17 +242,17 @@ func (a *App) prompt(ctx context.Context, p Prompt, skills *skill.Catalog) (bloc
 
 // attached reads the file that a prompt names: from the working folder, else
 // from the workspace. "@someone" is no file.
-func (a *App) attached(name string) (string, []byte, bool) {
+func (a *App) attached(name string) (clean, text string, ok bool) {
 	for _, at := range []string{path.Join(a.start, name), name} {
 		clean, err := a.workspace.Clean(at)
 		if err != nil {
 			continue
 		}
-		if f, err := a.workspace.Read(clean, attachedBytes); err == nil {
-			return clean, f.Data, true
+		if f, total, err := a.workspace.ReadStart(clean, attachedBytes+excerpt.SlackBytes); err == nil {
+			return clean, excerpt.Make(f.Data, total, attachedBytes, a.opts.Redactor).Text, true
 		}
 	}
-	return "", nil, false
+	return "", "", false
 }
 
 // mentioned returns the paths that a text names as @path.
