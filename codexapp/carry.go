@@ -246,7 +246,7 @@ func hashOf(ms []message.Message) message.Hash {
 // tooLong refuses a prompt that does not fit whatever is left out: Codex would
 // send it without a check.
 func (n *run) tooLong(b budget.Budget, categories budget.Breakdown) *contextwindow.LimitError {
-	return &contextwindow.LimitError{Budget: b, MandatoryTokens: categories.Total() - categories[budget.Conversation], Breakdown: categories, Largest: budget.CurrentRequest, Mandatory: true,
+	return &contextwindow.LimitError{Budget: b, MandatoryTokens: categories[budget.CurrentRequest], Breakdown: categories, Largest: budget.CurrentRequest, Mandatory: true,
 		Diagnosis: contextwindow.Diagnosis{Category: budget.CurrentRequest, Tokens: categories[budget.CurrentRequest],
 			Percent: 100 * categories[budget.CurrentRequest] / max(1, categories.Total()), Remedy: "shorten the request, or put the text into a file that can be read in parts"}}
 }

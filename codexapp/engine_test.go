@@ -133,6 +133,16 @@ func (r *rig) texts(role message.Role) string {
 	return strings.Join(out, "|")
 }
 
+// result is that of the newest run.
+func (r *rig) result() codexapp.Result {
+	for i := len(r.events) - 1; i >= 0; i-- {
+		if e, ok := r.events[i].(codexapp.Ended); ok {
+			return e.Result
+		}
+	}
+	return codexapp.Result{}
+}
+
 // payloads of one type, in order.
 func payloads[T trace.Payload](r *rig) []T {
 	var out []T

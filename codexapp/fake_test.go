@@ -128,9 +128,9 @@ func (f *fake) serve(in *io.PipeReader, out *io.PipeWriter) {
 
 func (f *fake) request(method string, id, params json.RawMessage, interrupts map[string]chan struct{}) {
 	var p struct {
-		ThreadID string                                       `json:"threadId"`
-		TurnID   string                                       `json:"turnId"`
-		Input    []struct{ Text string }                      `json:"input"`
+		ThreadID string                                      `json:"threadId"`
+		TurnID   string                                      `json:"turnId"`
+		Input    []struct{ Text string }                     `json:"input"`
 		Items    []struct{ Content []struct{ Text string } } `json:"items"`
 	}
 	json.Unmarshal(params, &p)

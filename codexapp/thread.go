@@ -89,7 +89,7 @@ func (n *run) makeRoom() (reason string, err error) {
 	}
 	b = b.WithMaxInput(e.opts.Capabilities.MaxInputTokens)
 	prompt := n.promptTokens()
-	if must := prompt + e.state.HiddenTokens; must > b.AvailableTokens {
+	if prompt > b.AvailableTokens {
 		return "", n.refusePrompt(b, prompt)
 	}
 	room := b.WindowTokens
@@ -182,7 +182,7 @@ func (n *run) refusePrompt(b budget.Budget, prompt int) error {
 	}
 	categories := n.threadCategories(prompt)
 	err := n.emit(&trace.LimitReached{Request: n.number, Reason: trace.LimitMandatory, WindowTokens: b.WindowTokens, AvailableTokens: b.AvailableTokens,
-		MandatoryTokens: prompt + n.e.state.HiddenTokens, Categories: categories, Largest: budget.CurrentRequest})
+		MandatoryTokens: prompt, Categories: categories, Largest: budget.CurrentRequest})
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (n *run) threadBudget(b budget.Budget, prompt int, action contextwindow.Act
 		ledger.Add(l)
 	}
 	total := categories.Total()
-	verdict := b.Check(total, prompt+e.state.HiddenTokens)
+	verdict := b.Check(total, prompt)
 	if action != contextwindow.Stop && verdict != budget.Fits {
 		action = contextwindow.SendOverBudget
 	}
@@ -227,7 +227,7 @@ func (n *run) threadBudget(b budget.Budget, prompt int, action contextwindow.Act
 		WindowTokens: b.WindowTokens, WindowSource: c.WindowSource, ReserveTokens: b.ReserveTokens, AvailableTokens: b.AvailableTokens,
 		OutputTokens: b.OutputTokens, BufferTokens: b.BufferTokens, Categories: categories,
 		Estimate:      model.Estimate{Tokens: total, Method: e.opts.Counter.Profile().Method, Confidence: model.ConfidenceEstimated},
-		CountedTokens: prompt, MandatoryTokens: prompt + e.state.HiddenTokens, Verdict: verdict, Action: action,
+		CountedTokens: prompt, MandatoryTokens: prompt, Verdict: verdict, Action: action,
 		PrefixTokens: e.state.OccupancyTokens, FreshTokens: prompt,
 		Instructions: trace.Instructions{Hash: hashOf(n.request.Instructions), Paths: n.request.InstructionPaths},
 		Ledger:       trace.LedgerChange{Whole: true, Added: lines, Hash: ledger}})
