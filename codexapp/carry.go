@@ -99,13 +99,13 @@ func (n *run) turnBehind(in contextwindow.Input, reason string, ephemeral bool) 
 	n.result.WrapperTokens, n.result.WrapperBytes = e.opts.Counter.Text(text), len(text)
 	if text != "" {
 		items := []injectItem{{Type: "message", Role: "user", Content: []contentPart{{Type: "input_text", Text: text}}}}
-		if err := e.client.call(n.keep, methodInject, injectParams{ThreadID: started, Items: items}, nil); err != nil {
+		if err := e.client.call(n.ctx, methodInject, injectParams{ThreadID: started, Items: items}, nil); err != nil {
 			return nil, fmt.Errorf("carry the conversation into Codex: %w", err)
 		}
 	}
 	r, err := n.prompted(started, reason)
 	if r != nil {
-		n.reconcile(r)
+		n.completedRequest(r)
 	}
 	if err == nil && ephemeral {
 		err = e.client.post(methodUnsubscribe, threadParams{ThreadID: started})
@@ -119,7 +119,7 @@ func (n *run) startThread(ephemeral bool) (string, error) {
 	e := n.e
 	sandbox, _ := n.sandbox()
 	var reply threadResponse
-	err := e.client.call(n.keep, methodThreadStart, threadStartParams{Cwd: e.opts.Dir, Model: e.opts.Model, ModelProvider: e.opts.ModelProvider,
+	err := e.client.call(n.ctx, methodThreadStart, threadStartParams{Cwd: e.opts.Dir, Model: e.opts.Model, ModelProvider: e.opts.ModelProvider,
 		ApprovalPolicy: approvals, Sandbox: sandbox, Config: e.opts.Config, DeveloperInstructions: textOf(n.request.Instructions), Ephemeral: ephemeral}, &reply)
 	if err != nil {
 		return "", fmt.Errorf("start a thread: %w", err)
@@ -152,7 +152,7 @@ func (n *run) sandbox() (string, *sandboxPolicy) {
 func (n *run) prompted(threadID, reason string) (*turnRun, error) {
 	e := n.e
 	n.result.Thread = threadID
-	if reason != "per-turn" {
+	if n.result.Origin == OriginRebuilt {
 		n.result.Rebuilt = reason
 	}
 	err := n.emit(&trace.EngineTurn{Request: max(1, n.number), Engine: engineName, Version: e.version, Carry: string(n.result.Carry), Thread: threadID,
@@ -209,12 +209,6 @@ func (n *run) promptTokens() int {
 		tokens += n.e.opts.Counter.Message(m).Total()
 	}
 	return tokens
-}
-
-// reconcile lets estimates learn from the first report of a turn whose view
-// was weighed.
-func (n *run) reconcile(r *turnRun) {
-	n.completedRequest(r)
 }
 
 // settings stand for what a thread is started with besides instructions.

@@ -169,7 +169,9 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if _, err := e.manager(o.Capabilities); err != nil {
 		return nil, fmt.Errorf("make engine: %w", err)
 	}
-	e.state = readState(o.Session)
+	if e.state = readState(o.Session); e.state.Settings == e.settings() && e.state.WindowTokens > 0 && e.state.WindowTokens <= maxTokens {
+		e.window = e.state.WindowTokens
+	}
 	if err := e.start(ctx); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"testing"
 
@@ -36,6 +35,8 @@ type fake struct {
 	closed   bool
 	turns    sync.WaitGroup
 	words    string // last words
+	left     int    // messages until it dies, when mortal
+	mortal   bool
 }
 
 type fakeThread struct {
@@ -231,6 +232,13 @@ func (f *fake) send(v any) {
 func (f *fake) raw(text string) {
 	f.mu.Lock()
 	out := f.out
+	if f.mortal {
+		if f.left--; f.left < 0 {
+			f.mu.Unlock()
+			out.Close()
+			return
+		}
+	}
 	f.mu.Unlock()
 	io.WriteString(out, text)
 }
@@ -320,5 +328,3 @@ func (f *fake) options(o codexapp.Options) codexapp.Options {
 	o.Connect(f.connect)
 	return o
 }
-
-var _ = strings.TrimSpace

@@ -71,7 +71,11 @@ func TestRealApprovals(t *testing.T) {
 			}
 			file := filepath.Join(r.work, "made")
 			r.provider.plan(runs("touch "+file, 1500, "sandbox_permissions", "require_escalated", "justification", "to make it"), says("went on", 1600))
-			res := r.good("make a file")
+			ends := map[int]codexapp.Status{0: codexapp.StatusCompleted, 1: codexapp.StatusDenied}[test.denied]
+			res := r.run("make a file")
+			if res.Status != ends || res.Text != "went on" {
+				t.Errorf("%s: %s", res.Status, res.Reason)
+			}
 			if len(asked) != 1 || asked[0].Risk != tool.RiskProcess || !strings.Contains(asked[0].Summary, "touch") || !strings.Contains(asked[0].Summary, "to make it") ||
 				strings.Join(asked[0].Command, " ") != "touch "+file {
 				t.Errorf("asked %+v", asked)
@@ -81,7 +85,9 @@ func TestRealApprovals(t *testing.T) {
 			}
 			patch := "*** Begin Patch\n*** Add File: patched\n+hello\n*** End Patch\n"
 			r.provider.plan(runs("apply_patch <<'EOF'\n"+patch+"EOF", 1500), says("went on", 1600))
-			r.good("patch a file")
+			if res := r.run("patch a file"); res.Status != ends || res.Text != "went on" {
+				t.Errorf("%s: %s", res.Status, res.Reason)
+			}
 			if len(asked) != 2 || asked[1].Risk != tool.RiskWrite || !strings.Contains(asked[1].Diff, "hello") || !strings.Contains(asked[1].Summary, "patched") {
 				t.Errorf("asked %+v", asked)
 			}
@@ -101,7 +107,9 @@ func TestRealDenials(t *testing.T) {
 	r := newReal(t, setting{})
 	file := filepath.Join(r.work, "made")
 	r.provider.plan(runs("touch "+file, 1500, "sandbox_permissions", "require_escalated", "justification", "x"), says("went on", 1600))
-	r.good("make a file")
+	if res := r.run("make a file"); res.Status != codexapp.StatusDenied || res.Totals.Denied != 1 {
+		t.Errorf("%s: %+v", res.Status, res.Totals)
+	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("it ran")
 	}

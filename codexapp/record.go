@@ -206,6 +206,7 @@ func (r *turnRun) completed(it item) {
 	case it.calls():
 		r.callStarted(it) // where its beginning was not told
 		if r.open[it.ID] {
+			r.refused = it.Status == "declined"
 			r.callCompleted(it.ID, it.result())
 		}
 	default:

@@ -142,6 +142,8 @@ func (n *run) conclude(r *turnRun) {
 	case r.stop != nil && t.Status != "completed", r.stop != nil && r.stop.status == StatusDenied:
 		n.result.Limit = r.stop.limit
 		n.finish(r.stop.status, r.stop.reason)
+	case t.Status == "completed" && r.refused:
+		n.finish(StatusDenied, "the model ended after a call that was not allowed")
 	case t.Status == "completed":
 		n.finish(StatusCompleted, "")
 	case t.Status == "interrupted":
@@ -209,13 +211,11 @@ func (n *run) end() {
 	case StatusCancelled:
 		status = session.Cancelled
 	}
-	err := n.closeTurn(status)
+	err := n.closeTurn()
 	if _, finish := s.Finish(n.keep, status); finish != nil {
 		err = errors.Join(err, finish)
 	}
-	if e.opts.Carry == Thread {
-		err = errors.Join(err, e.keepState(n.keep))
-	}
+	err = errors.Join(err, e.keepState(n.keep))
 	if n.manager != nil {
 		n.manager.EndRun()
 	}
@@ -232,9 +232,9 @@ func (n *run) end() {
 // closeTurn writes down that a prompt got no answer. Without it the next
 // prompt would belong to the same turn, and one that was too long for the
 // window would keep every later one out.
-func (n *run) closeTurn(status session.Status) error {
+func (n *run) closeTurn() error {
 	t := n.e.opts.Session.Transcript()
-	if status == session.Completed || t.Len() == 0 || !t.At(t.Len()-1).Authored() {
+	if t.Len() == 0 || !t.At(t.Len()-1).Authored() {
 		return nil
 	}
 	_, err := n.e.opts.Session.Append(n.keep, message.Message{ID: n.e.opts.NewID(), Role: message.RoleAssistant, Origin: message.OriginInjected,

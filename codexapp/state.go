@@ -74,11 +74,16 @@ func (st threadState) agrees(s *session.Session, before int, instructions, setti
 	return true, ""
 }
 
-// keepState stores the state with the session as it is now.
+// keepState stores the state with the session as it is now. Of a thread that
+// held one prompt only, nothing but the window is worth keeping.
 func (e *Engine) keepState(ctx context.Context) error {
 	t := e.opts.Session.Transcript()
 	e.state.Messages, e.state.Prefix = t.Len(), t.RangeHash(0, t.Len())
-	body, err := json.Marshal(e.state)
+	kept := e.state
+	if e.opts.Carry == Wrapper {
+		kept = threadState{Session: e.opts.Session.ID(), Settings: e.settings(), WindowTokens: e.window}
+	}
+	body, err := json.Marshal(kept)
 	if err != nil {
 		return fmt.Errorf("keep state of thread: %w", err)
 	}

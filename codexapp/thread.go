@@ -51,7 +51,7 @@ func (n *run) takeUp() (reason string, err error) {
 	}
 	sandbox, _ := n.sandbox()
 	var reply threadResponse
-	err = e.client.call(n.keep, methodThreadResume, threadResumeParams{ThreadID: e.state.Thread, Cwd: e.opts.Dir, Model: e.opts.Model, ModelProvider: e.opts.ModelProvider,
+	err = e.client.call(n.ctx, methodThreadResume, threadResumeParams{ThreadID: e.state.Thread, Cwd: e.opts.Dir, Model: e.opts.Model, ModelProvider: e.opts.ModelProvider,
 		ApprovalPolicy: approvals, Sandbox: sandbox, Config: e.opts.Config, DeveloperInstructions: textOf(n.request.Instructions), ExcludeTurns: true}, &reply)
 	switch {
 	case isRefusal(err), err == nil && reply.Thread.ID != e.state.Thread:
@@ -60,7 +60,7 @@ func (n *run) takeUp() (reason string, err error) {
 		return "", fmt.Errorf("resume the thread: %w", err)
 	}
 	var turns turnsResponse
-	err = e.client.call(n.keep, methodTurns, turnsParams{ThreadID: e.state.Thread, Limit: 1, ItemsView: "notLoaded", SortDirection: "desc"}, &turns)
+	err = e.client.call(n.ctx, methodTurns, turnsParams{ThreadID: e.state.Thread, Limit: 1, ItemsView: "notLoaded", SortDirection: "desc"}, &turns)
 	switch {
 	case isRefusal(err): // an old thread without a list of turns
 		return "not-found", nil

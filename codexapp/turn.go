@@ -50,6 +50,7 @@ type turnRun struct {
 	compactions int
 	questions   map[string]*question
 	storeFailed bool
+	refused     bool // the newest call was not allowed
 
 	mu      sync.Mutex
 	decided []answered
