@@ -59,7 +59,7 @@ func (l *loader) take(e trace.Event) {
 		l.spend(p.CostUSD, false)
 	case *trace.RunCompleted:
 		l.run.End = p
-	case *trace.CompactionStarted, *trace.Unknown:
+	case *trace.CompactionStarted, *trace.EngineTurn, *trace.EngineUsage, *trace.Unknown:
 	}
 }
 
