@@ -69,6 +69,9 @@ func (a *App) Run(ctx context.Context, p Prompt) (result *agent.Result, err erro
 	}
 	defer func() { err = errors.Join(err, closeTrace()) }()
 	a.tellServers(r.Tools)
+	if a.opts.Values.Engine == EngineCodex {
+		return a.runCodex(ctx, r)
+	}
 	result, err = a.agent.Run(ctx, r)
 	if err != nil {
 		return nil, err

@@ -14,10 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/forge-agent/forge/agent"
+	"github.com/forge-agent/forge/codexapp"
 	"github.com/forge-agent/forge/internal/app"
 	"github.com/forge-agent/forge/internal/config"
+	"github.com/forge-agent/forge/internal/credential"
 	"github.com/forge-agent/forge/internal/tui"
 	"github.com/forge-agent/forge/internal/vocabulary"
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/redact"
 	"github.com/forge-agent/forge/session"
 )
@@ -53,6 +57,7 @@ type runFlags struct {
 	readOnly      bool // tools that read, and no others
 	images        []string
 	session       string
+	carry         string // how the engine codex gets the conversation
 	last          bool
 	config        func() map[string]string
 }
@@ -61,6 +66,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the outcome as JSON")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer only")
 	c.Flags().StringArrayVar(&f.images, "image", nil, "a picture that goes with the request (png, jpeg, gif, webp)")
+	c.Flags().StringVar(&f.carry, "carry", string(codexapp.Wrapper), "how the engine codex gets the conversation: wrapper or thread")
 	f.config = addConfigFlags(c)
 }
 
@@ -98,6 +104,28 @@ func newAsk(env *Env) *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	return cmd
+}
+
+func newCodex(env *Env) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "codex TASK...",
+		Short: "Work on a task with the official Codex program as the engine",
+		Long: "Work on a task like \"forge run\", with the official Codex program making the model requests (\"codex app-server\"). " +
+			"Forge hands it a bounded view of the session, records everything it reports, and answers what it asks leave for by the policy. " +
+			"Codex compacts on its own; Forge says when, and interrupts it when it does nothing else. Sign-in is Codex's (\"codex login\").\n\n" +
+			"--carry wrapper puts the view of the session before each task; --carry thread keeps Codex's own thread and sends what is new.",
+		Example: "  forge codex \"why does TestParse fail?\"\n  forge codex --carry thread --session 3f2a \"go on\"\n  FORGE_CODEX_PATH=~/bin/codex forge run --engine codex \"fix it\"",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := c.Flags().Set("engine", app.EngineCodex); err != nil {
+				return err
+			}
+			return f.run(c.Context(), env, args)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.session, "session", "", "go on with this stored session instead of a new one")
 	return cmd
 }
 
@@ -169,11 +197,7 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	if err != nil {
 		return nil, err
 	}
-	choice, err := app.Choose(&settings.Values, known, keys, env.Getenv)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	m, err := app.Connect(choice, &settings.Values)
+	choice, m, err := chooseModel(env, &settings.Values, known, keys)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -195,12 +219,27 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	}
 	e.app, err = app.Open(ctx, app.Options{
 		Values: &settings.Values, Home: home, Directory: here, Environ: env.Environ, Getenv: env.Getenv, Choice: choice, Model: m,
-		Counter: vocabulary.Counter, Store: e.store, Redactor: redactor(env, settings, choice), Now: time.Now, Version: env.Version, Observer: observer, ReadOnly: f.readOnly,
+		Counter: vocabulary.Counter, Store: e.store, Redactor: redactor(env, settings, choice), Now: time.Now, Version: env.Version, Observer: observer, ReadOnly: f.readOnly, Carry: codexapp.Carry(f.carry),
 	})
 	if err != nil {
 		return e, err
 	}
 	return e, f.resume(ctx, e)
+}
+
+// chooseModel settles what is asked. The engine codex knows its providers and
+// keys itself.
+func chooseModel(env *Env, v *config.Values, known *catalog.Catalog, keys *credential.Store) (app.Choice, model.Model, error) {
+	if v.Engine == app.EngineCodex {
+		choice := app.ChooseCodex(v, known)
+		return choice, app.CodexModel(choice), nil
+	}
+	choice, err := app.Choose(v, known, keys, env.Getenv)
+	if err != nil {
+		return choice, nil, err
+	}
+	m, err := app.Connect(choice, v)
+	return choice, m, err
 }
 
 // redactor takes out what is known to be secret, beside what looks like it.
