@@ -316,3 +316,44 @@ func TestParallelResultsB2(t *testing.T) {
 		t.Errorf("result %+v, %d runs", res, len(b.read.runs))
 	}
 }
+
+// B11: every entry recovers, the first request of a run as well as a later
+// one, and a recovery leaves nothing behind that would keep the next run's
+// events back. F-SEC-09: a run that the context ends says so.
+func TestRecoveryAtEveryEntryB11(t *testing.T) {
+	refuse := map[int]bool{}
+	count := 0
+	b := newBench(t, contextwindow.Compact, 64000, func(i int, r model.Request) modeltest.Reply {
+		if refuse[i] {
+			return overflow()
+		}
+		if count++; count%12 != 0 {
+			return modeltest.Call(call(fmt.Sprint("c", count), "read", part(count, 900)))
+		}
+		return say("done")
+	})
+	b.run("Read it all.")
+	for _, at := range []int{0, 0, 3} {
+		refuse = map[int]bool{len(b.model.requests) + at: true}
+		before := len(b.trace.Events)
+		res := b.run("And once more.")
+		if res.Status != agent.StatusCompleted || res.Totals.Recoveries != 1 {
+			t.Fatalf("refused request %d: %+v", at, res)
+		}
+		kinds := map[trace.Type]int{}
+		for _, e := range b.trace.Events[before:] {
+			kinds[e.Payload.Type()]++
+		}
+		if kinds[trace.TypeContextOverflow] != 1 || kinds[trace.TypeContextBudgeted] != res.Totals.Requests || kinds[trace.TypeRequestCompleted] != res.Totals.Requests ||
+			kinds[trace.TypeRunStarted] != 1 || kinds[trace.TypeRunCompleted] != 1 {
+			t.Errorf("refused request %d: events %v, %d requests", at, kinds, res.Totals.Requests)
+		}
+	}
+	// When nothing is left that could be left out, the status is not that of an answer.
+	for i := range 50 {
+		refuse[len(b.model.requests)+i] = true
+	}
+	if res := b.run("And the last."); res.Status == agent.StatusCompleted || res.Text != "" {
+		t.Errorf("result %+v", res)
+	}
+}
