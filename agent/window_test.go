@@ -292,6 +292,17 @@ func TestLargeOutputIsShownCut(t *testing.T) {
 	if err != nil || result(whole.Message).Text() != big {
 		t.Errorf("stored: %d bytes, %v", len(result(whole.Message).Text()), err)
 	}
+	b.request.Limits.StoredBytes = 20_000
+	b.model.reply = func(i int, r model.Request) modeltest.Reply {
+		if i == 2 {
+			return modeltest.Call(call("d", "read", big))
+		}
+		return say("done")
+	}
+	b.run("again")
+	if cut, err := b.session.MessageAt(t.Context(), 6); err != nil || len(result(cut.Message).Text()) > 20_000 || result(cut.Message).OriginalBytes != len(big) {
+		t.Errorf("stored: %d bytes, %v", len(result(cut.Message).Text()), err)
+	}
 	b.reopen()
 	if again := result(b.session.Transcript().At(2)); again.Text() != shown.Text() {
 		t.Error("another cut after a restart")

@@ -132,7 +132,8 @@ func (a *App) request(ctx context.Context) (agent.Request, skillSet, error) {
 	}
 	r := agent.Request{
 		Instructions: snapshot.Messages(), InstructionPaths: snapshot.Paths(), Tools: set, Policy: rules,
-		Limits: agent.Limits{Steps: v.Limits.MaxSteps, ToolCalls: v.Limits.MaxToolCalls, Time: v.Limits.RunTimeout(), CostUSD: v.Limits.MaxCostUSD},
+		Limits: agent.Limits{Steps: v.Limits.MaxSteps, ToolCalls: v.Limits.MaxToolCalls, Time: v.Limits.RunTimeout(),
+			StoredBytes: v.Limits.MaxStoredOutputBytes, CostUSD: v.Limits.MaxCostUSD},
 	}
 	if a.plugins != nil {
 		r.Hooks = append(r.Hooks, a.plugins.Hooks().Opinion)
@@ -153,7 +154,7 @@ func (a *App) loadSkills(ctx context.Context) (skillSet, error) {
 		return out, err
 	}
 	out.user = user
-	o := skill.Options{Redactor: a.opts.Redactor}
+	o := skill.Options{Redactor: a.opts.Redactor, BodyBytes: a.opts.Values.Skills.MaxBytes}
 	if user != nil {
 		o.Sources = append(o.Sources, *user)
 	}
