@@ -38,6 +38,9 @@ func (n *run) begin(ctx context.Context) error {
 		n.fail(ctx, fmt.Errorf("restore context window: %w", err))
 	}
 	n.a.manager = n.manager
+	if err := n.front(ctx); err != nil {
+		n.fail(ctx, err)
+	}
 	if err := n.emit(n.started()); err != nil {
 		n.fail(ctx, err)
 	}

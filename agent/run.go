@@ -52,6 +52,8 @@ type run struct {
 	note     string // what the model is told after the results of its calls
 	denials  int    // answers in a row whose calls were all denied
 	summary  totalsOfTrace
+
+	frontChanged bool // instructions, tools or model are not those of the last run
 }
 
 // Run works on a request until it has a terminal status. The error says that

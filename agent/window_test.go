@@ -368,3 +368,28 @@ func TestRecoveryAtEveryEntryB11(t *testing.T) {
 		t.Errorf("result %+v", res)
 	}
 }
+
+// A request that breaks the provider's cache says so before it goes out.
+func TestBrokenCacheIsToldBefore(t *testing.T) {
+	b := newBench(t, contextwindow.Warn, 64000, func(int, model.Request) modeltest.Reply { return say("done") })
+	told := func() (texts []string) {
+		for _, e := range b.events {
+			if n, ok := e.(agent.Notice); ok && n.Kind == "cache" {
+				texts = append(texts, n.Text)
+			}
+		}
+		return texts
+	}
+	b.run("one")
+	b.run("two")
+	b.reopen()
+	b.run("three")
+	if got := told(); len(got) != 0 {
+		t.Errorf("told %q", got)
+	}
+	b.request.Instructions = []message.Message{{ID: "i", Role: message.RoleSystem, Blocks: []message.Block{message.Text{Text: "Be long."}}}}
+	b.run("four")
+	if got := told(); len(got) != 1 || !strings.Contains(got[0], "instructions") {
+		t.Errorf("told %q", got)
+	}
+}
