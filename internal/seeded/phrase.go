@@ -1,6 +1,7 @@
-package main
+package seeded
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"math/rand/v2"
@@ -10,24 +11,35 @@ import (
 //go:embed *.txt
 var files embed.FS
 
-// phrase is a template of a rule that a user states. A correction has two.
-type phrase struct {
-	family, language string
-	texts            []string
+// A Phrase is a template of a rule that a user states. A correction has two
+// texts, the statement that it replaces first.
+type Phrase struct {
+	Family, Language string
+	Texts            []string
 }
 
-// small is a template of a message that states no rule.
-type small struct{ language, text string }
+// Small is a template of a message that states no rule.
+type Small struct{ Language, Text string }
 
-// wording is a set of phrasings that are used together.
-type wording struct {
-	name    string
-	phrases []phrase
-	chatter []small
+// A Wording is a set of phrasings that are used together.
+type Wording struct {
+	// Name is the name of the set of rules.
+	Name string
+	// Phrases state rules, Chatter does not.
+	Phrases []Phrase
+	Chatter []Small
 }
 
-func readWording(name, phraseFile, chatterFile string) (wording, error) {
-	w := wording{name: name}
+// Read returns the rules of a set among the small talk of another; an empty
+// talk means the set's own. The sets are dev, which the classifier was tuned
+// with, heldout, and blind1 and on.
+func Read(set, talk string) (Wording, error) {
+	return ReadWording(set, set+".txt", "chatter_"+cmp.Or(talk, set)+".txt")
+}
+
+// ReadWording reads a set from two of the embedded files.
+func ReadWording(name, phraseFile, chatterFile string) (Wording, error) {
+	w := Wording{Name: name}
 	lines, err := readLines(phraseFile)
 	if err != nil {
 		return w, err
@@ -37,7 +49,7 @@ func readWording(name, phraseFile, chatterFile string) (wording, error) {
 		if len(f) != 3 {
 			return w, fmt.Errorf("read %s: %q has %d fields", phraseFile, l, len(f))
 		}
-		w.phrases = append(w.phrases, phrase{f[0], f[1], strings.Split(f[2], " || ")})
+		w.Phrases = append(w.Phrases, Phrase{f[0], f[1], strings.Split(f[2], " || ")})
 	}
 	if lines, err = readLines(chatterFile); err != nil {
 		return w, err
@@ -47,7 +59,7 @@ func readWording(name, phraseFile, chatterFile string) (wording, error) {
 		if !ok {
 			return w, fmt.Errorf("read %s: %q has one field", chatterFile, l)
 		}
-		w.chatter = append(w.chatter, small{language, strings.ReplaceAll(text, `\n`, "\n")})
+		w.Chatter = append(w.Chatter, Small{language, strings.ReplaceAll(text, `\n`, "\n")})
 	}
 	return w, nil
 }
@@ -67,9 +79,9 @@ func readLines(name string) ([]string, error) {
 	return out, nil
 }
 
-// fill puts fresh values into a template and returns the text and the words
+// Fill puts fresh values into a template and returns the text and the words
 // that must be kept: what stands in brackets.
-func fill(r *rand.Rand, template string) (text string, keys []string) {
+func Fill(r *rand.Rand, template string) (text string, keys []string) {
 	return finish(fillSlots(r, template, nil))
 }
 
