@@ -106,7 +106,11 @@ func NewSeries(name string, session *sessionfile.Session) (*Series, error) {
 	if !known {
 		m.Family = catalog.FamilyOpenAI // an ordinary vocabulary instead of bytes
 	}
-	c := vocabulary.Counter(m, tokencount.Route{})
+	return Count(name, session, vocabulary.Counter(m, tokencount.Route{}))
+}
+
+// Count makes a series of a session with a counter of the caller's.
+func Count(name string, session *sessionfile.Session, c *tokencount.Counter) (*Series, error) {
 	s := &Series{Name: name, Front: c.Fixed(len(session.Tools))}
 	for _, m := range session.Instructions {
 		s.Front += c.Message(m).Total()
