@@ -60,6 +60,7 @@ func All() []Policy {
 		{ID: "textrank", Title: "TextRank", Source: "Mihalcea and Tarau 2004, over what person and model said", Retain: retainTextRank, Tactic: nil},
 		{ID: "coverage", Title: "term coverage of all that was said", Source: "Lin and Bilmes 2010", Retain: retainExtract(false), Tactic: nil},
 		{ID: "user-coverage", Title: "term coverage of the user's words", Source: "Lin and Bilmes 2010; the stand-in for summaries", Retain: retainExtract(true), Tactic: nil},
+		{ID: "name-list", Title: "list of all names, newest first", Source: "no peer: what a plain list of paths, names and numbers keeps, read by the scanner that the measure uses", Retain: retainNames, Tactic: nil},
 	}
 }
 
@@ -169,4 +170,10 @@ func retainExtract(users bool) func(*Reading, int) []Unit {
 		k.extract(budget, r.cover(users))
 		return k.units
 	}
+}
+
+func retainNames(r *Reading, budget int) []Unit {
+	k := r.keep(budget)
+	k.names(r.counter.Text)
+	return k.units
 }

@@ -24,6 +24,7 @@ type Unit struct {
 type Reading struct {
 	// Tokens is the weight of the whole transcript.
 	Tokens   int
+	counter  *tokencount.Counter
 	messages []reading
 	// sentences are those of what person and model said, in order.
 	sentences []sentence
@@ -55,7 +56,7 @@ type sentence struct {
 
 // Read counts a transcript.
 func Read(t *transcript.Transcript, counter *tokencount.Counter) *Reading {
-	r := &Reading{}
+	r := &Reading{counter: counter}
 	words := map[string]int32{}
 	for i, m := range t.All() {
 		one := reading{id: m.ID, role: m.Role, authored: m.Authored(), tokens: counter.Message(m).Total(), text: m.Text()}

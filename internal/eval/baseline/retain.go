@@ -1,6 +1,9 @@
 package baseline
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/forge-agent/forge/message"
@@ -123,6 +126,30 @@ func (k *kept) masked(newest int) {
 		}
 		return m.tokens, m.all
 	})
+}
+
+// names keeps every path, name and number once, those of the newest messages
+// first.
+func (k *kept) names(count func(text string) int) {
+	seen := map[string]bool{}
+	for i := len(k.reading.messages) - 1; i >= 0; i-- {
+		m := k.reading.messages[i]
+		found := map[string]bool{}
+		References(m.all, found)
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			n := count(" " + name)
+			if seen[name] || n > k.left {
+				continue
+			}
+			seen[name] = true
+			k.left -= n
+			list = append(list, name)
+		}
+		if len(list) > 0 {
+			k.units = append(k.units, Unit{m.id, strings.Join(list, " ")})
+		}
+	}
 }
 
 // head returns the beginning of a text, at most n bytes, no rune cut.
