@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -29,6 +30,8 @@ type SetReport struct {
 	RangeTokens int     `json:"rangeTokens"`
 	UserShare   float64 `json:"userShare"`
 	RuleTokens  int     `json:"ruleTokens"`
+	// LeftOut counts what a public set asks for and no message states.
+	LeftOut int `json:"leftOut,omitempty"`
 	// Cells are the results by policy and budget, Forge's first.
 	Cells []Cell `json:"cells"`
 	// Groups are Forge's results at 2 % by family and language.
@@ -132,19 +135,29 @@ func measureRange(ctx context.Context, sessions [][]message.Message, w seeded.Wo
 	if err != nil {
 		return rangeResult{}, fmt.Errorf("plant range %d: %w", seed, err)
 	}
-	out := rangeResult{rangeTokens: p.RangeTokens, userTokens: p.UserTokens, seedTokens: p.SeedTokens, kept: map[string][][]bool{}}
-	for _, s := range p.Seeds {
+	out, err := measureTranscript(ctx, p.Transcript, p.Seeds, p.RangeTokens, counter, o.BudgetsPercent)
+	out.userTokens, out.seedTokens = p.UserTokens, p.SeedTokens
+	if err != nil {
+		return out, fmt.Errorf("range %d: %w", seed, err)
+	}
+	return out, nil
+}
+
+// measureTranscript asks every policy what it keeps at every budget.
+func measureTranscript(ctx context.Context, t *transcript.Transcript, seeds []seeded.Seed, tokens int, counter *tokencount.Counter, budgets []float64) (rangeResult, error) {
+	out := rangeResult{rangeTokens: tokens, kept: map[string][][]bool{}}
+	for _, s := range seeds {
 		if s.Keys != nil && s.MessageID != "" {
 			out.seeds = append(out.seeds, s)
 		}
 	}
-	reading := baseline.Read(p.Transcript, counter)
+	reading := baseline.Read(t, counter)
 	index := &compaction.Index{}
-	for _, percent := range o.BudgetsPercent {
-		budget := int(float64(p.RangeTokens) * percent / 100)
-		units, err := forgeUnits(ctx, p.Transcript, counter, index, p.RangeTokens, budget)
+	for _, percent := range budgets {
+		budget := max(1, int(float64(tokens)*percent/100))
+		units, err := forgeUnits(ctx, t, counter, index, tokens, budget)
 		if err != nil {
-			return out, fmt.Errorf("compact range %d to %d tokens: %w", seed, budget, err)
+			return out, fmt.Errorf("compact to %d tokens: %w", budget, err)
 		}
 		out.add(Forge, units)
 		for _, policy := range Policies() {
@@ -178,6 +191,9 @@ func byMessage(units []baseline.Unit) map[string][]string {
 func forgeUnits(ctx context.Context, t *transcript.Transcript, c *tokencount.Counter, x *compaction.Index, rangeTokens, budget int) (map[string][]string, error) {
 	plan, err := compaction.Extractive{}.Plan(ctx, compaction.Input{Transcript: t, Through: t.Len(), Counter: c, RangeTokens: rangeTokens,
 		TargetTokens: budget, Index: x, Now: time.Unix(0, 0)})
+	if errors.Is(err, compaction.ErrNoGain) {
+		return nil, nil // the frame alone weighs as much: nothing is kept
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/forge-agent/forge/internal/eval/baseline"
 	"github.com/forge-agent/forge/internal/eval/corpus"
+	"github.com/forge-agent/forge/internal/eval/dataset"
 	"github.com/forge-agent/forge/internal/eval/work"
 	"github.com/forge-agent/forge/internal/seeded"
 	"github.com/forge-agent/forge/message"
@@ -43,6 +44,8 @@ type Options struct {
 	// Horizons are how many requests after a cut count as the future; zero
 	// means all.
 	Horizons []int
+	// Data are conversations of public sets that the user has; nil for none.
+	Data []dataset.Case
 	// Progress hears how far it is; nil for nobody.
 	Progress work.Progress
 }
@@ -57,6 +60,8 @@ type Report struct {
 	Policies []Described `json:"policies"`
 	// Sets are the results by set of phrasings.
 	Sets []SetReport `json:"sets"`
+	// Data are the results by public set.
+	Data []SetReport `json:"data,omitempty"`
 	// Survival is recall over fifty compactions.
 	Survival []Survival `json:"survival"`
 	// Attacks is how many pins came out of tool output.
@@ -122,6 +127,9 @@ func Evaluate(ctx context.Context, c *corpus.Corpus, o Options) (*Report, error)
 		r.Sets = append(r.Sets, *s)
 	}
 	var err error
+	if r.Data, err = public(ctx, o); err != nil {
+		return nil, err
+	}
 	if r.Survival, err = survive(ctx, sessions, o); err != nil {
 		return nil, err
 	}
@@ -137,6 +145,42 @@ func Evaluate(ctx context.Context, c *corpus.Corpus, o Options) (*Report, error)
 	}
 	r.Faith, err = faith(ctx, c, o)
 	return r, err
+}
+
+// public measures the conversations of public sets, all of a set together.
+func public(ctx context.Context, o Options) ([]SetReport, error) {
+	results := make([]rangeResult, len(o.Data))
+	err := work.Each(ctx, "public sets", len(o.Data), o.Progress, func(ctx context.Context, _, i int) error {
+		counter, tokens := newCounter(), 0
+		for _, m := range o.Data[i].Transcript.All() {
+			tokens += counter.Message(m).Total()
+		}
+		var err error
+		if results[i], err = measureTranscript(ctx, o.Data[i].Transcript, o.Data[i].Seeds, tokens, counter, o.BudgetsPercent); err != nil {
+			return fmt.Errorf("conversation %d of the public sets: %w", i+1, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []SetReport
+	for _, kind := range []dataset.Kind{dataset.BEAM, dataset.LoCoMo, dataset.PrefEval, dataset.MultiChallenge} {
+		var of []rangeResult
+		leftOut := 0
+		for i, c := range o.Data {
+			if c.Kind == kind {
+				of = append(of, results[i])
+				leftOut += c.LeftOut
+			}
+		}
+		if len(of) > 0 {
+			s := summarize(string(kind), of, o)
+			s.LeftOut = leftOut
+			out = append(out, *s)
+		}
+	}
+	return out, nil
 }
 
 // talk names the set that the small talk among a set's rules is from.
