@@ -37,6 +37,21 @@ func Read(set, talk string) (Wording, error) {
 	return ReadWording(set, set+".txt", "chatter_"+cmp.Or(talk, set)+".txt")
 }
 
+// Sets lists the sets of rules by name, sorted.
+func Sets() []string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil // the files are part of the program
+	}
+	var out []string
+	for _, e := range entries {
+		if name := strings.TrimSuffix(e.Name(), ".txt"); !strings.HasPrefix(name, "chatter_") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // ReadWording reads a set from two of the embedded files.
 func ReadWording(name, phraseFile, chatterFile string) (Wording, error) {
 	w := Wording{Name: name}

@@ -73,6 +73,8 @@ type Row struct {
 	ToAppendOnly      float64 `json:"toAppendOnly"`
 	MeanToAppendOnly  float64 `json:"meanToAppendOnly"`
 	WorstToAppendOnly float64 `json:"worstToAppendOnly"`
+	// WorstSession is where, by format and number.
+	WorstSession string `json:"worstSession"`
 	// HitRate is the share of input tokens read from the cache.
 	HitRate float64 `json:"hitRate"`
 	// OverflowShare is the share of sessions with a request that weighs more
@@ -138,10 +140,10 @@ func compare(set []*session, policies []baseline.Policy, i int, sheet Sheet) Set
 		runs := s.runs[sheet.Limits]
 		base := sheet.bill(runs[0].Requests)
 		for p := range policies {
-			sums[p].add(sheet.bill(runs[p].Requests), base, runs[p])
+			sums[p].add(s.named.Name, sheet.bill(runs[p].Requests), base, runs[p])
 		}
 		mine := sheet.bill(s.forge[i].Requests)
-		forge.add(mine, base, s.forge[i].Run)
+		forge.add(s.named.Name, mine, base, s.forge[i].Run)
 		forge.row.Stops += s.forge[i].Stops
 		if s.forge[i].Compactions == 0 && s.best[i] > 0 {
 			forge.regret(mine.input/s.best[i] - 1)
@@ -185,14 +187,16 @@ type sum struct {
 
 func newSum(policy string) *sum { return &sum{row: Row{Policy: policy}} }
 
-func (s *sum) add(b, base bill, run baseline.Run) {
+func (s *sum) add(session string, b, base bill, run baseline.Run) {
 	s.row.MeanUSD += b.total()
 	input := b.total() - base.output
 	s.input += input
 	s.base += base.input
 	if base.input > 0 {
 		s.ratios += input / base.input
-		s.row.WorstToAppendOnly = max(s.row.WorstToAppendOnly, input/base.input)
+		if input/base.input > s.row.WorstToAppendOnly {
+			s.row.WorstToAppendOnly, s.row.WorstSession = input/base.input, session
+		}
 	}
 	s.tokens += b.inputTokens
 	s.hits += b.hitToken
@@ -218,6 +222,9 @@ func (s *sum) finish(n int) Row {
 	r.Compactions /= float64(n)
 	if r.RegretSessions > 0 {
 		r.MeanRegret = s.regrets / float64(r.RegretSessions)
+	}
+	for _, v := range []*float64{&r.MeanUSD, &r.ToAppendOnly, &r.MeanToAppendOnly, &r.WorstToAppendOnly, &r.HitRate, &r.OverflowShare, &r.Compactions, &r.MeanRegret, &r.WorstRegret} {
+		*v = math.Round(*v*1e6) / 1e6
 	}
 	return r
 }
