@@ -11,9 +11,8 @@ import (
 	"github.com/forge-agent/forge/tokenizer"
 )
 
-// freeTokens is the difference that is not held against an estimate: requests
-// of the recorded suite can be so small that a single token is several percent.
-const freeTokens = 4
+// freeTokens is the difference that is not held against an estimate.
+const freeTokens = estimate.FreeTokens
 
 // A judged is the estimate of a recorded request beside its report.
 type judged struct {

@@ -1,3 +1,10 @@
+// Package baseline holds what other agents keep and send, made again from the
+// documented mechanism of each: for a transcript and a budget the pieces of
+// text that are left, for a session and a window the requests that go out.
+//
+// It is no port: none of their code is here, numbers are theirs, and where a
+// model would write a summary a deterministic extract stands in. Each policy
+// says where its rule comes from and what is simpler than the peer.
 package baseline
 
 // A Policy is one way of staying within a window.

@@ -51,6 +51,11 @@ type Row struct {
 	Short int `json:"shortBeyondBand"`
 }
 
+// FreeTokens is the difference that is not held against an estimate of a whole
+// recorded request: those can be so small that a single token is several
+// percent.
+const FreeTokens = 4
+
 // pair is one comparison.
 type pair struct {
 	own, bytes4, bytes3 float64
@@ -104,7 +109,10 @@ func Evaluate(ctx context.Context, dir string, c *corpus.Corpus, p work.Progress
 
 func compareRequest(q Recorded, e model.Estimate) pair {
 	bytes := requestBytes(q.Request)
-	return pair{own: off(e.Tokens, q.Reported), bytes4: off(bytes/4, q.Reported), bytes3: off(bytes/3, q.Reported),
+	beyond := func(estimate int) float64 {
+		return max(0, off(estimate, q.Reported)-FreeTokens/float64(q.Reported))
+	}
+	return pair{own: beyond(e.Tokens), bytes4: beyond(bytes / 4), bytes3: beyond(bytes / 3),
 		short: q.Reported > e.Tokens+e.BandTokens, unseen: InTest(q.TestCase)}
 }
 
