@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/internal/eval/baseline"
@@ -219,7 +218,7 @@ func (k *cut) measure(ctx context.Context, budgets []float64, use func(policy, t
 
 // tailShare is the part of a budget that Forge's view gives to the newest
 // messages; the rest is the checkpoint's.
-const tailShare = 0.5
+const tailShare = 12_000.0 / (12_000 + 1_200)
 
 // forgeView is what Forge shows of a conversation within a budget: the newest
 // messages as they are, and a checkpoint of all before them.
@@ -242,9 +241,12 @@ func forgeView(ctx context.Context, t *transcript.Transcript, c *tokencount.Coun
 			all.WriteString(blockText(b) + "\n")
 		}
 	}
-	plan, err := compaction.Extractive{}.Plan(ctx, compaction.Input{Transcript: t, Through: from, Counter: c, TargetTokens: max(budget-tail, 1), Index: x, Now: time.Unix(0, 0)})
+	plan, err := planOf(ctx, compaction.Input{Transcript: t, Through: from, Counter: c, TargetTokens: max(budget-tail, 1), Index: x})
 	if err != nil {
 		return "", err
+	}
+	if plan == nil {
+		return all.String(), nil
 	}
 	return plan.Text + "\n" + all.String(), nil
 }

@@ -189,12 +189,8 @@ func byMessage(units []baseline.Unit) map[string][]string {
 // forgeUnits compacts a whole transcript to a number of tokens and returns the
 // lines by message.
 func forgeUnits(ctx context.Context, t *transcript.Transcript, c *tokencount.Counter, x *compaction.Index, rangeTokens, budget int) (map[string][]string, error) {
-	plan, err := compaction.Extractive{}.Plan(ctx, compaction.Input{Transcript: t, Through: t.Len(), Counter: c, RangeTokens: rangeTokens,
-		TargetTokens: budget, Index: x, Now: time.Unix(0, 0)})
-	if errors.Is(err, compaction.ErrNoGain) {
-		return nil, nil // the frame alone weighs as much: nothing is kept
-	}
-	if err != nil {
+	plan, err := planOf(ctx, compaction.Input{Transcript: t, Through: t.Len(), Counter: c, RangeTokens: rangeTokens, TargetTokens: budget, Index: x})
+	if plan == nil || err != nil {
 		return nil, err
 	}
 	lines, err := compaction.Lines(plan.Text)
@@ -207,6 +203,20 @@ func forgeUnits(ctx context.Context, t *transcript.Transcript, c *tokencount.Cou
 		out[id] = append(out[id], l.Text)
 	}
 	return out, nil
+}
+
+// frameTokens is more than the frame of any checkpoint weighs.
+const frameTokens = 200
+
+// planOf plans a checkpoint. It returns none where the budget has no room for
+// its frame: nothing is kept then.
+func planOf(ctx context.Context, in compaction.Input) (*compaction.Plan, error) {
+	in.Now = time.Unix(0, 0)
+	plan, err := compaction.Extractive{}.Plan(ctx, in)
+	if errors.Is(err, compaction.ErrNoGain) || errors.Is(err, compaction.ErrInvalid) && in.TargetTokens < frameTokens {
+		return nil, nil
+	}
+	return plan, err
 }
 
 func summarize(set string, results []rangeResult, o Options) *SetReport {
