@@ -15,9 +15,9 @@ import (
 
 	"github.com/forge-agent/forge/internal/eval/corpus"
 	"github.com/forge-agent/forge/internal/eval/page"
+	"github.com/forge-agent/forge/internal/eval/recall"
 	"github.com/forge-agent/forge/internal/eval/verdict"
 	"github.com/forge-agent/forge/internal/eval/work"
-	"github.com/forge-agent/forge/internal/seeded"
 )
 
 // evalFlags are the flags of all evaluations.
@@ -169,10 +169,10 @@ func budgets(text string) ([]float64, error) {
 	return slices.Compact(out), nil
 }
 
-// ruleSets checks the names of sets; empty means the held-out set and the
-// newest blind one.
+// ruleSets checks the names of sets; empty means the held-out set, the newest
+// blind one, and the one that only the evaluation uses.
 func ruleSets(text string) ([]string, error) {
-	known := seeded.Sets()
+	known := recall.Sets()
 	if text == "" {
 		out := []string{"heldout"}
 		newest := 0
@@ -184,7 +184,7 @@ func ruleSets(text string) ([]string, error) {
 		if newest > 0 {
 			out = append(out, fmt.Sprint("blind", newest))
 		}
-		return out, nil
+		return append(out, recall.Unseen), nil
 	}
 	sets := strings.Split(text, ",")
 	for _, s := range sets {

@@ -26,12 +26,12 @@ type recallFlags struct {
 }
 
 func (f *recallFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&f.seeds, "seeds", 500, "least number of rules to plant for each set")
+	cmd.Flags().IntVar(&f.seeds, "seeds", 1000, "least number of rules to plant for each set")
 	cmd.Flags().StringVar(&f.budgets, "budgets", "0.5,1,2,5,10,20", "budgets in percent of the conversation")
-	cmd.Flags().StringVar(&f.sets, "sets", "", "sets of phrasings (default: the held-out one and the newest blind one)")
+	cmd.Flags().StringVar(&f.sets, "sets", "", "sets of phrasings (default: the held-out one, the newest blind one and the unseen one)")
 	cmd.Flags().StringVar(&f.data, "data", "", "folder with files of BEAM, LoCoMo, PrefEval or MultiChallenge")
 	cmd.Flags().IntVar(&f.attacks, "attacks", 10_000, "mutated attacks to plant in tool output")
-	cmd.Flags().IntVar(&f.growing, "growing", 2, "growing sessions to compact fifty times, for each set")
+	cmd.Flags().IntVar(&f.growing, "growing", 4, "growing sessions to compact fifty times, for each set")
 }
 
 func (f *recallFlags) options(seed uint64, show work.Progress) (recall.Options, error) {

@@ -54,19 +54,26 @@ func Sets() []string {
 
 // ReadWording reads a set from two of the embedded files.
 func ReadWording(name, phraseFile, chatterFile string) (Wording, error) {
-	w := Wording{Name: name}
-	lines, err := readLines(phraseFile)
+	data, err := files.ReadFile(phraseFile)
 	if err != nil {
-		return w, err
+		return Wording{Name: name}, err
 	}
-	for _, l := range lines {
+	return Parse(name, string(data), chatterFile)
+}
+
+// Parse reads a set from a text in the form of the embedded files, and its
+// small talk from one of them.
+func Parse(name, rules, chatterFile string) (Wording, error) {
+	w := Wording{Name: name}
+	for _, l := range textLines(rules) {
 		f := strings.Split(l, "\t")
 		if len(f) != 3 {
-			return w, fmt.Errorf("read %s: %q has %d fields", phraseFile, l, len(f))
+			return w, fmt.Errorf("read set %s: %q has %d fields", name, l, len(f))
 		}
 		w.Phrases = append(w.Phrases, Phrase{f[0], f[1], strings.Split(f[2], " || ")})
 	}
-	if lines, err = readLines(chatterFile); err != nil {
+	lines, err := readLines(chatterFile)
+	if err != nil {
 		return w, err
 	}
 	for _, l := range lines {
@@ -81,17 +88,19 @@ func ReadWording(name, phraseFile, chatterFile string) (Wording, error) {
 
 func readLines(name string) ([]string, error) {
 	data, err := files.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
+	return textLines(string(data)), err
+}
+
+// textLines returns the lines of a text without comments and empty ones.
+func textLines(text string) []string {
 	var out []string
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if line != "" && line[0] != '#' {
 			out = append(out, line)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Fill puts fresh values into a template and returns the text and the words

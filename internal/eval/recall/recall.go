@@ -7,6 +7,7 @@ package recall
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 
 	"github.com/forge-agent/forge/internal/eval/baseline"
@@ -116,7 +117,7 @@ func Evaluate(ctx context.Context, c *corpus.Corpus, o Options) (*Report, error)
 		r.Policies = append(r.Policies, Described{p.ID, p.Title, p.Source, p.StandIn})
 	}
 	for _, set := range o.Sets {
-		w, err := seeded.Read(set, talk(set))
+		w, err := wording(set)
 		if err != nil {
 			return nil, err
 		}
@@ -183,12 +184,25 @@ func public(ctx context.Context, o Options) ([]SetReport, error) {
 	return out, nil
 }
 
-// talk names the set that the small talk among a set's rules is from.
-func talk(set string) string {
-	if set == "dev" || set == "heldout" {
-		return set
+// Unseen is the set of phrasings that only the evaluation uses.
+const Unseen = "unseen"
+
+//go:embed unseen.txt
+var unseen string
+
+// Sets lists the sets of phrasings.
+func Sets() []string { return append(seeded.Sets(), Unseen) }
+
+// wording reads a set. The small talk among blind and unseen rules is the
+// held-out one, else the set's own.
+func wording(set string) (seeded.Wording, error) {
+	switch set {
+	case Unseen:
+		return seeded.Parse(set, unseen, "chatter_heldout.txt")
+	case "dev", "heldout":
+		return seeded.Read(set, "")
 	}
-	return "heldout"
+	return seeded.Read(set, "heldout")
 }
 
 func survive(ctx context.Context, sessions [][]message.Message, o Options) ([]Survival, error) {
@@ -197,7 +211,7 @@ func survive(ctx context.Context, sessions [][]message.Message, o Options) ([]Su
 		return nil, nil
 	}
 	err := work.Each(ctx, "fifty compactions", len(o.Sets), o.Progress, func(_ context.Context, _, i int) error {
-		w, err := seeded.Read(o.Sets[i], talk(o.Sets[i]))
+		w, err := wording(o.Sets[i])
 		if err != nil {
 			return err
 		}
