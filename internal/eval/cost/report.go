@@ -44,7 +44,8 @@ type SheetReport struct {
 	Shape  string `json:"shape"`
 	Source string `json:"source"`
 	Date   string `json:"date"`
-	// Recorded, Long and All are the sets of sessions.
+	// Recorded, Long and All are the sets of sessions; of all together only
+	// Forge's row is kept.
 	Recorded SetReport `json:"recorded"`
 	Long     SetReport `json:"long"`
 	All      SetReport `json:"all"`
@@ -111,8 +112,10 @@ func newReport(all []*session, policies []baseline.Policy, o Options) *Report {
 	}
 	r.Recorded, r.Long = len(recorded), len(long)
 	for i, sheet := range o.Sheets {
+		all := compare(append(recorded[:len(recorded):len(recorded)], long...), policies, i, sheet)
+		all.Policies = all.Policies[:min(1, len(all.Policies))]
 		r.Sheets = append(r.Sheets, SheetReport{Name: sheet.Name, Models: sheet.Models, WindowTokens: sheet.Limits.WindowTokens, Shape: sheet.Shape(), Source: sheet.Source, Date: sheet.Date,
-			Recorded: compare(recorded, policies, i, sheet), Long: compare(long, policies, i, sheet), All: compare(append(recorded[:len(recorded):len(recorded)], long...), policies, i, sheet)})
+			Recorded: compare(recorded, policies, i, sheet), Long: compare(long, policies, i, sheet), All: all})
 	}
 	return r
 }
