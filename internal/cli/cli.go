@@ -166,6 +166,6 @@ func newRoot(env *Env) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newRun(env), newAsk(env), newResume(env), newCodex(env), newDoctor(env), newReference(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
+	root.AddCommand(newRun(env), newAsk(env), newResume(env), newCodex(env), newDoctor(env), newReference(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env), newEval(env))
 	return root
 }

@@ -1,4 +1,4 @@
-package main
+package clearing
 
 import (
 	"maps"
@@ -9,7 +9,7 @@ import (
 	"github.com/forge-agent/forge/projection"
 )
 
-// best returns, for each request, the least that a series up to it can cost,
+// Best returns, for each request, the least that a series up to it can cost,
 // with the future known, when each clearing takes everything but the newest
 // five observations. It is the reference that the scheduler is measured
 // against, and no bound on other ways of clearing.
@@ -17,17 +17,17 @@ import (
 // After a clearing the view depends only on how many observations were
 // cleared, so the state is that number: f(t, c) is the least cost of the
 // first t requests that ends with c observations cleared.
-func best(s *series, p sheet) []float64 {
+func Best(s *Series, p Sheet) []float64 {
 	o := newOffline(s)
 	states := map[int]float64{0: 0}
 	var out []float64
-	for t := range s.steps {
+	for t := range s.Steps {
 		next := map[int]float64{}
 		e := o.eligible[t]
 		for _, c := range slices.Sorted(maps.Keys(states)) {
-			lower(next, c, states[c]+p.cost(o.total[t]-o.saved[c], o.cached(p, t, c)))
+			lower(next, c, states[c]+p.Cost(o.total[t]-o.saved[c], o.cached(p, t, c)))
 			if e > c && o.saved[e] > o.saved[c] {
-				lower(next, e, states[c]+p.cost(o.total[t]-o.saved[e], min(o.cached(p, t, c), o.firstChange(c))))
+				lower(next, e, states[c]+p.Cost(o.total[t]-o.saved[e], min(o.cached(p, t, c), o.firstChange(c))))
 			}
 		}
 		states = next
@@ -55,20 +55,20 @@ type offline struct {
 	before   []int // tokens in front of an observation, nothing cleared
 }
 
-func newOffline(s *series) offline {
+func newOffline(s *Series) offline {
 	o := offline{saved: []int{0}}
-	tokens, results, answered, next := s.front, 0, 0, 0
-	for _, st := range s.steps {
-		for ; next < st.items; next++ {
-			if r := s.items[next].result; r != nil {
+	tokens, results, answered, next := s.Front, 0, 0, 0
+	for _, st := range s.Steps {
+		for ; next < st.Items; next++ {
+			if r := s.Items[next].Result; r != nil {
 				o.before = append(o.before, tokens)
 				o.saved = append(o.saved, o.saved[results]+max(0, r.Tokens-r.StandInTokens))
 				results++
 			}
-			tokens += s.items[next].tokens
+			tokens += s.Items[next].Tokens
 		}
 		o.total = append(o.total, tokens)
-		o.idle = append(o.idle, st.idle)
+		o.idle = append(o.idle, st.Idle)
 		o.eligible = append(o.eligible, max(0, min(results-projection.DefaultKeepNewest, answered)))
 		answered = results
 	}
@@ -77,8 +77,8 @@ func newOffline(s *series) offline {
 
 // cached is what request t reads from the cache when c observations are
 // cleared and nothing more is.
-func (o offline) cached(p sheet, t, c int) int {
-	if t == 0 || p.expired(o.idle[t]) {
+func (o offline) cached(p Sheet, t, c int) int {
+	if t == 0 || p.Expired(o.idle[t]) {
 		return 0
 	}
 	return o.total[t-1] - o.saved[c]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forge-agent/forge/compaction"
+	"github.com/forge-agent/forge/internal/seeded"
 	"github.com/forge-agent/forge/internal/tokentest"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/tokencount"
@@ -20,18 +21,18 @@ import (
 // speed compares the CPU time of a checkpoint of growing transcripts, parsed
 // from the start each time, with the time that pkoukk/tiktoken-go takes to
 // count the same text, and prints how the time grows for each doubling.
-func speed(out io.Writer, sessions [][]message.Message, w wording, small int) error {
+func speed(out io.Writer, sessions [][]message.Message, w seeded.Wording, small int) error {
 	reference := tokentest.Tiktoken(fatal{}, o200k.Name)
 	reference("warm up")
 	counter := tokencount.New(o200k.New(), tokencount.Profile{})
 	counter.Text("warm up")
 	last := time.Duration(0)
 	for _, tokens := range []int{125_000, 250_000, 500_000, 1_000_000} {
-		p, err := plant(rand.New(rand.NewPCG(1, 98)), sessions, w, counter, tokens, small)
+		p, err := seeded.Plant(rand.New(rand.NewPCG(1, 98)), sessions, w, counter, tokens, small)
 		if err != nil {
 			return err
 		}
-		took, err := fastest(p, p.rangeTokens)
+		took, err := fastest(p, p.RangeTokens)
 		if err != nil {
 			return err
 		}
@@ -39,7 +40,7 @@ func speed(out io.Writer, sessions [][]message.Message, w wording, small int) er
 		if err != nil {
 			return err
 		}
-		text := wholeText(p.transcript)
+		text := wholeText(p.Transcript)
 		start := cpuTime()
 		n := reference(text)
 		theirs := cpuTime() - start
@@ -49,18 +50,18 @@ func speed(out io.Writer, sessions [][]message.Message, w wording, small int) er
 		}
 		last = took
 		fmt.Fprintf(out, "%8d tokens (%d counted by pkoukk/tiktoken-go in %d ms): checkpoint in %d ms = %.3f of that%s; %d ms with counting the range\n",
-			p.rangeTokens, n, theirs.Milliseconds(), took.Milliseconds(), float64(took)/float64(theirs), growth, counted.Milliseconds())
+			p.RangeTokens, n, theirs.Milliseconds(), took.Milliseconds(), float64(took)/float64(theirs), growth, counted.Milliseconds())
 	}
 	return nil
 }
 
 // fastest returns the least CPU time of five checkpoints.
-func fastest(p *planted, rangeTokens int) (time.Duration, error) {
+func fastest(p *seeded.Range, rangeTokens int) (time.Duration, error) {
 	var times []time.Duration
 	for range 5 {
 		counter := tokencount.New(o200k.New(), tokencount.Profile{})
 		start := cpuTime()
-		_, err := compaction.Extractive{}.Compact(context.Background(), compaction.Input{Transcript: p.transcript, Through: p.transcript.Len(),
+		_, err := compaction.Extractive{}.Compact(context.Background(), compaction.Input{Transcript: p.Transcript, Through: p.Transcript.Len(),
 			Counter: counter, RangeTokens: rangeTokens, Reduction: 0.98, Now: time.Unix(0, 0)})
 		if err != nil {
 			return 0, err

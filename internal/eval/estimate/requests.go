@@ -1,4 +1,4 @@
-package main
+package estimate
 
 import (
 	"bufio"
@@ -17,38 +17,40 @@ import (
 	"github.com/forge-agent/forge/tokencount"
 )
 
-// A recorded is one recorded request with what its provider counted.
-type recorded struct {
-	// testCase is what was asked, without the model that was asked and
+// A Recorded is one recorded request with what its provider counted.
+type Recorded struct {
+	// TestCase is what was asked, without the model that was asked and
 	// without the manner of delivery: "tool#1" is the second request of the
 	// case "tool". The split goes by it.
-	testCase string
-	// source names the record.
-	source   string
-	route    tokencount.Route
-	request  model.Request
-	reported int
-	// kind says what a local count cannot see; empty for a plain request.
-	kind string
+	TestCase string
+	// Source names the record.
+	Source string
+	// Route is the model and how it was reached.
+	Route tokencount.Route
+	// Request is what was sent, Reported its input tokens.
+	Request  model.Request
+	Reported int
+	// Kind says what a local count cannot see; empty for a plain request.
+	Kind string
 }
 
 // The kinds of requests that are not plain.
 const (
-	kindSealed       = "sealed reasoning"
-	kindImage        = "image"
-	kindAnswerSchema = "answer schema"
-	kindProviderTool = "provider tool"
-	// kindServerContent: the report counts content that the provider added on
+	KindSealed       = "sealed reasoning"
+	KindImage        = "image"
+	KindAnswerSchema = "answer schema"
+	KindProviderTool = "provider tool"
+	// KindServerContent: the report counts content that the provider added on
 	// its side, such as the results of its own web search.
-	kindServerContent = "server content"
-	// kindUncounted: the report leaves out sealed reasoning that the request
+	KindServerContent = "server content"
+	// KindUncounted: the report leaves out sealed reasoning that the request
 	// holds. Gemini 2.5 does that in answers that are not streamed.
-	kindUncounted = "uncounted reasoning"
+	KindUncounted = "uncounted reasoning"
 )
 
-// inTest says whether a case belongs to the part that no fit sees: a quarter of
+// InTest says whether a case belongs to the part that no fit sees: a quarter of
 // the cases, drawn by a hash of the name, the same for all models.
-func inTest(testCase string) bool {
+func InTest(testCase string) bool {
 	h := fnv.New32a()
 	h.Write([]byte(testCase))
 	return h.Sum32()%4 == 0
@@ -61,14 +63,15 @@ type line struct {
 	Request            json.RawMessage
 }
 
-func readRequests(corpus string, models *catalog.Catalog) ([]recorded, error) {
+// ReadRequests reads the recorded requests of a corpus.
+func ReadRequests(corpus string, models *catalog.Catalog) ([]Recorded, error) {
 	path := filepath.Join(corpus, "token-usage", "recorded-requests.jsonl")
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open recorded requests: %w", err)
 	}
 	defer f.Close()
-	var out []recorded
+	var out []Recorded
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 64<<20)
 	for n := 1; s.Scan(); n++ {
@@ -80,44 +83,44 @@ func readRequests(corpus string, models *catalog.Catalog) ([]recorded, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read line %d of %s: %w", n, path, err)
 		}
-		if r.reported > 0 {
+		if r.Reported > 0 {
 			out = append(out, r)
 		}
 	}
 	return out, s.Err()
 }
 
-func readRecorded(l line, models *catalog.Catalog) (recorded, error) {
+func readRecorded(l line, models *catalog.Catalog) (Recorded, error) {
 	body, err := wirebody.Decode(l.Request)
 	if err != nil {
-		return recorded{}, err
+		return Recorded{}, err
 	}
 	usage, err := wirebody.DecodeUsage(l.Usage)
 	if err != nil || usage == nil {
-		return recorded{}, err
+		return Recorded{}, err
 	}
-	out := recorded{testCase: caseName(l.Source), source: l.Source, request: body.Request(), reported: usage.InputTokens}
-	out.route = tokencount.Route{Family: familyOf(l.Model, models), Model: l.Model, Wire: wireOf(l.URL, body.Dialect)}
-	out.kind = kindOf(out.request)
-	if out.kind == kindSealed && body.Dialect == wirebody.Gemini && strings.Contains(l.Model, "gemini-2.5") && !strings.Contains(l.URL, "streamGenerateContent") {
-		out.kind = kindUncounted
+	out := Recorded{TestCase: CaseName(l.Source), Source: l.Source, Request: body.Request(), Reported: usage.InputTokens}
+	out.Route = tokencount.Route{Family: FamilyOf(l.Model, models), Model: l.Model, Wire: WireOf(l.URL, body.Dialect)}
+	out.Kind = kindOf(out.Request)
+	if out.Kind == KindSealed && body.Dialect == wirebody.Gemini && strings.Contains(l.Model, "gemini-2.5") && !strings.Contains(l.URL, "streamGenerateContent") {
+		out.Kind = KindUncounted
 	}
-	if strings.HasPrefix(out.testCase, "web_search") {
-		out.kind = kindServerContent
+	if strings.HasPrefix(out.TestCase, "web_search") {
+		out.Kind = KindServerContent
 	}
 	if len(body.AnswerSchema) > 0 {
-		out.kind = kindAnswerSchema
+		out.Kind = KindAnswerSchema
 		if body.Dialect != wirebody.Gemini { // Gemini's models do not read it: those requests report the text alone
-			out.request.Instructions = append(out.request.Instructions, message.Message{Role: message.RoleSystem,
+			out.Request.Instructions = append(out.Request.Instructions, message.Message{Role: message.RoleSystem,
 				Blocks: []message.Block{message.Text{Text: answerSchema(body)}}})
 		}
 	}
 	return out, nil
 }
 
-// caseName takes the case out of a source such as
+// CaseName takes the case out of a source such as
 // "…/testdata/TestX/model/multi_tool_streaming.yaml#1".
-func caseName(source string) string {
+func CaseName(source string) string {
 	name := source[strings.LastIndexByte(source, '/')+1:]
 	name, turn, _ := strings.Cut(name, "#")
 	name = strings.TrimSuffix(name, ".yaml")
@@ -133,14 +136,17 @@ func caseName(source string) string {
 	return name + "#" + turn
 }
 
-func familyOf(id string, models *catalog.Catalog) string {
+// FamilyOf returns the family of a model of the catalog, empty for one that it
+// does not know.
+func FamilyOf(id string, models *catalog.Catalog) string {
 	if m, ok := models.Lookup(id); ok {
 		return string(m.Family)
 	}
 	return ""
 }
 
-func wireOf(url string, d wirebody.Dialect) tokencount.Wire {
+// WireOf tells the wire of a request by its address and dialect.
+func WireOf(url string, d wirebody.Dialect) tokencount.Wire {
 	switch d {
 	case wirebody.Anthropic:
 		return tokencount.WireMessages
@@ -159,31 +165,32 @@ func kindOf(r model.Request) string {
 	kind := ""
 	for _, t := range r.Tools {
 		if t.Description == "" && len(t.Parameters) == 0 {
-			return kindProviderTool
+			return KindProviderTool
 		}
 	}
 	for _, m := range r.Messages {
 		for _, b := range m.Blocks {
-			kind = max(kind, kindOfBlock(b))
+			kind = max(kind, KindOf(b))
 		}
 	}
 	return kind
 }
 
-func kindOfBlock(b message.Block) string {
+// KindOf says what of a block a local count cannot see; empty for nothing.
+func KindOf(b message.Block) string {
 	switch b := b.(type) {
 	case message.Image:
-		return kindImage
+		return KindImage
 	case message.Opaque:
-		return kindProviderTool
+		return KindProviderTool
 	case message.Reasoning:
 		if len(b.Opaque) > 0 {
-			return kindSealed
+			return KindSealed
 		}
 	case message.ToolResult:
 		for _, inner := range b.Content {
-			if kindOfBlock(inner) == kindImage {
-				return kindImage
+			if KindOf(inner) == KindImage {
+				return KindImage
 			}
 		}
 	}
