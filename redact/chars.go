@@ -48,7 +48,7 @@ func placeholder(s string) bool {
 	}
 	l := lowerASCII(s)
 	return crossed(s) || strings.Contains(l, "....") || strings.Contains(l, "example") || strings.Contains(l, "placeholder") ||
-		strings.HasPrefix(l, "your") && !strings.ContainsAny(l, digits)
+		strings.HasPrefix(l, "your") && (!strings.ContainsAny(l, digits) || strings.ContainsAny(l[4:min(5, len(l))], "_-"))
 }
 
 // crossed reports whether a value is crossed out: eight times the same x, or
