@@ -191,12 +191,12 @@ func TestSilence(t *testing.T) {
 				f := newFake(t, busy)
 				r := newRig(t, f.options(codexapp.Options{Timeouts: limits}))
 				r.good("one")
-				f.reply = mute(method)
+				f.change(func() { f.reply = mute(method) })
 				res := r.run("two")
 				if !errors.Is(res.Err, codexapp.ErrSilent) || !strings.Contains(res.Reason, method) {
 					t.Errorf("%s: %s", res.Status, res.Reason)
 				}
-				f.reply = nil
+				f.change(func() { f.reply = nil })
 				r.good("three")
 			})
 		})
@@ -259,7 +259,7 @@ func TestSilence(t *testing.T) {
 			if res.Status != codexapp.StatusCancelled {
 				t.Errorf("%s: %s", res.Status, res.Reason)
 			}
-			f.play = busy
+			f.change(func() { f.play = busy })
 			r.good("two")
 		})
 	})
@@ -271,7 +271,9 @@ func TestServerDoesNotRead(t *testing.T) {
 		f := newFake(t, busy)
 		r := newRig(t, f.options(codexapp.Options{}))
 		block := make(chan struct{})
-		f.reply = func(*fake, string, json.RawMessage, json.RawMessage) bool { <-block; return true }
+		f.change(func() {
+			f.reply = func(*fake, string, json.RawMessage, json.RawMessage) bool { <-block; return true }
+		})
 		res := r.run("one")
 		if !errors.Is(res.Err, codexapp.ErrSilent) {
 			t.Errorf("%s: %s", res.Status, res.Reason)
@@ -300,7 +302,7 @@ func TestCancel(t *testing.T) {
 		if got := r.texts(message.RoleAssistant); got != "I was about […]" || r.s.Header().Info.LastRun != session.Cancelled {
 			t.Errorf("%q, %s", got, r.s.Header().Info.LastRun)
 		}
-		f.play = busy
+		f.change(func() { f.play = busy })
 		r.good("two")
 	})
 }
@@ -328,7 +330,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			key := fmt.Sprintf("%d %s", i, q.method)
 			answers[key] = string(f.ask(fmt.Sprint(1000+i), q.method, q.params))
 		}
-		f.play = busy
+		f.change(func() { f.play = busy })
 		f.answer(c, "fine")
 		late <- string(f.ask("2000", "item/commandExecution/requestApproval", map[string]any{"threadId": c.thread, "command": "ls"}))
 	}

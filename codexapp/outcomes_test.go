@@ -44,7 +44,7 @@ func TestOutcomes(t *testing.T) {
 		if len(done) != 1 || string(done[0].Status) != string(test.want) {
 			t.Errorf("trace: %+v", done)
 		}
-		f.play = busy
+		f.change(func() { f.play = busy })
 		if got := r.good("two"); got.WrapperBytes != 0 {
 			if strings.Contains(f.lastInjected(), "one") != (test.want == codexapp.StatusCompleted) {
 				t.Errorf("%s %s: the next prompt carried %s", test.status, test.kind, f.lastInjected())
