@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -294,6 +295,54 @@ func running(text string) int {
 		}
 	}
 	return n
+}
+
+// The real program is killed in the middle of a turn: one clear error, a whole
+// session, and the next prompt goes on.
+func TestRealIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	for _, carry := range []codexapp.Carry{codexapp.Wrapper, codexapp.Thread} {
+		t.Run(string(carry), func(t *testing.T) {
+			r := newReal(t, setting{options: codexapp.Options{Carry: carry}})
+			r.provider.plan(says("the tapir sleeps", 1500))
+			r.good("one")
+			r.provider.plan(runs("echo before the end", 1500), func(_ *responses, _ http.ResponseWriter, q *http.Request) {
+				r.kill()
+				<-q.Context().Done()
+			})
+			res := r.run("two")
+			if res.Status != codexapp.StatusFailed || !errors.Is(res.Err, codexapp.ErrExited) || !strings.Contains(res.Reason, "killed") {
+				t.Errorf("%s: %s", res.Status, res.Reason)
+			}
+			if !strings.Contains(r.results(), "before the end") {
+				t.Errorf("results: %s", r.results())
+			}
+			r.provider.plan(says("it woke up", 1600))
+			r.good("three")
+			if !strings.Contains(r.provider.last(), "the tapir sleeps") {
+				t.Error("the conversation is lost")
+			}
+		})
+	}
+}
+
+// kill ends the program that works in this test's folder.
+func (r *real) kill() {
+	for _, file := range must(filepath.Glob("/proc/[0-9]*/environ")) {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(data), "CODEX_HOME="+r.home+"\x00") {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/environ", &pid); err != nil {
+			continue
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			p.Kill()
+		}
+	}
 }
 
 // Codex that does not start says why.
