@@ -45,7 +45,7 @@ func TestRealWrapper(t *testing.T) {
 // A view of more than a mebibyte goes in too: the limit of Codex is on the
 // input of a turn, and the wrapper is none.
 func TestRealWrapperIsNoInput(t *testing.T) {
-	r := newReal(t, setting{options: codexapp.Options{Carry: codexapp.Wrapper, Capabilities: model.Capabilities{Model: "fake-model", WindowTokens: 2_000_000, WindowSource: model.WindowFromUser}}})
+	r := newReal(t, setting{window: 2_000_000, options: codexapp.Options{Carry: codexapp.Wrapper, Capabilities: model.Capabilities{Model: "fake-model", WindowTokens: 2_000_000, WindowSource: model.WindowFromUser}}})
 	r.provider.plan(says(strings.Repeat("long answer ", 100_000), 1500))
 	r.good("one")
 	r.provider.plan(says("fine", 300_000))
