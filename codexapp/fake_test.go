@@ -35,8 +35,8 @@ type fake struct {
 	closed   bool
 	running  int        // turns
 	ended    *sync.Cond // one of them
-	words    string // last words
-	left     int    // messages until it dies, when mortal
+	words    string     // last words
+	left     int        // messages until it dies, when mortal
 	mortal   bool
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/forge-agent/forge/policy"
 	"github.com/forge-agent/forge/session"
 	"github.com/forge-agent/forge/tool"
+	"github.com/forge-agent/forge/trace"
 )
 
 // F-PKG-07, F-TST-18: the real program gets the view in a fresh thread for each
@@ -51,6 +52,36 @@ func TestRealWrapperIsNoInput(t *testing.T) {
 	r.provider.plan(says("fine", 300_000))
 	if res := r.good("two"); res.WrapperBytes < 1<<20 {
 		t.Errorf("a wrapper of %d bytes", res.WrapperBytes)
+	}
+}
+
+// F-TST-18: with what Codex sends besides it, the view stays within Forge's
+// budget turn after turn, and what the user stated stays in it.
+func TestRealWrapperIsBounded(t *testing.T) {
+	r := newReal(t, setting{window: 100_000, options: codexapp.Options{Carry: codexapp.Wrapper, Window: contextwindow.Options{Mode: contextwindow.Compact},
+		Capabilities: model.Capabilities{Model: "fake-model", WindowTokens: 100_000, WindowSource: model.WindowFromUser}}})
+	for turn := range 16 {
+		prompt := fmt.Sprintf("tell me about part %d", turn)
+		if turn == 1 {
+			prompt = "Never touch the folder legacy/billing."
+		}
+		r.provider.plan(weighs(strings.Repeat(fmt.Sprintf("Part %d is about rows, columns and how they are counted. ", turn), 600)))
+		r.good(prompt)
+	}
+	if !strings.Contains(r.provider.last(), "legacy/billing") {
+		t.Error("the rule is lost")
+	}
+	for _, u := range payloads[*trace.EngineUsage](r.rig) {
+		if u.Usage != nil && u.Usage.InputTokens > 95_000-16_384 {
+			t.Errorf("Codex sent %d tokens", u.Usage.InputTokens)
+		}
+	}
+	if r.s.Header().Checkpoints == 0 {
+		t.Error("nothing was compacted: the session is too small for this test")
+	}
+	last := payloads[*trace.RequestCompleted](r.rig)
+	if c := last[len(last)-1].Comparison; c == nil || c.ErrorPercent() > 25 || c.ErrorPercent() < -25 {
+		t.Errorf("the estimate is off: %+v", c)
 	}
 }
 
@@ -272,17 +303,18 @@ func TestRealLeavesNothingRunning(t *testing.T) {
 	}
 	r := newReal(t, setting{})
 	r.policy = profile(t, policy.WorkspaceWrite, &policy.Options{Grants: []policy.Rule{{Risk: tool.RiskProcess, Action: policy.Allow}}})
-	r.provider.plan(runs("setsid sleep 98761 & sleep 98762", 1500, "yield_time_ms", 300, "sandbox_permissions", "require_escalated", "justification", "x"), says("left it running", 1600))
+	mark := fmt.Sprintf("98761.%d", os.Getpid())
+	r.provider.plan(runs("setsid sleep "+mark+" & sleep "+mark, 1500, "yield_time_ms", 300, "sandbox_permissions", "require_escalated", "justification", "x"), says("left it running", 1600))
 	r.good("start something")
-	if running("sleep\x009876") == 0 {
+	if running("sleep\x00"+mark) == 0 {
 		t.Fatal("it did not start")
 	}
 	r.engine.Close()
-	if n := running("sleep\x009876"); n != 0 {
+	if n := running("sleep\x00" + mark); n != 0 {
 		t.Errorf("%d programs are left", n)
 	}
-	if n := running(r.program); n != 0 {
-		t.Errorf("%d of Codex are left", n)
+	if r.kill() != 0 {
+		t.Error("Codex is left")
 	}
 }
 
@@ -328,8 +360,10 @@ func TestRealIsKilled(t *testing.T) {
 	}
 }
 
-// kill ends the program that works in this test's folder.
-func (r *real) kill() {
+// kill ends the processes that work with this test's folder, and says how many
+// they were.
+func (r *real) kill() int {
+	n := 0
 	for _, file := range must(filepath.Glob("/proc/[0-9]*/environ")) {
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(data), "CODEX_HOME="+r.home+"\x00") {
@@ -339,10 +373,11 @@ func (r *real) kill() {
 		if _, err := fmt.Sscanf(file, "/proc/%d/environ", &pid); err != nil {
 			continue
 		}
-		if p, err := os.FindProcess(pid); err == nil {
-			p.Kill()
+		if p, err := os.FindProcess(pid); err == nil && p.Kill() == nil {
+			n++
 		}
 	}
+	return n
 }
 
 // Codex that does not start says why.

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -113,6 +112,14 @@ func says(text string, input int) reply {
 	return item(input, func(id string) map[string]any {
 		return map[string]any{"type": "message", "role": "assistant", "id": "msg_" + id, "content": []map[string]any{{"type": "output_text", "text": text}}}
 	})
+}
+
+// weighs is an answer whose usage is that of the request, at four bytes a
+// token.
+func weighs(text string) reply {
+	return func(s *responses, w http.ResponseWriter, r *http.Request) {
+		says(text, len(s.last())/4)(s, w, r)
+	}
 }
 
 // runs is a response that calls for a command.
@@ -287,6 +294,3 @@ func withTimeout(t testing.TB) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
-
-var _ = strings.Contains
-var _ = withTimeout
