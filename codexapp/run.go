@@ -154,6 +154,10 @@ func (n *run) work() {
 		n.fail(err)
 		return
 	}
+	if err := n.e.client.alive(n.ctx); err != nil && n.e.client.dead == nil {
+		n.fail(err) // cancelled
+		return
+	}
 	if n.e.client.dead != nil {
 		if err := n.e.start(n.ctx); err != nil {
 			n.fail(err)
