@@ -164,7 +164,9 @@ func TestCommandsOf(t *testing.T) {
 		{`rm x; ls`, `["sh" "-c" "rm x; ls"]`, `[["rm" "x"] ["ls"]]`},
 		{`bash -lc 'unfinished`, `["bash -lc 'unfinished"]`, ``},
 		{``, `[""]`, ``},
-		{`python -c 'print(1)'`, `["sh" "-c" "python -c 'print(1)'"]`, `[["python" "-c" "'print"] ["1"] ["'"]]`},
+		{`python -c 'print(1)'`, `["sh" "-c" "python -c 'print(1)'"]`, `[["python" "-c" "print(1)"]]`},
+		{`bash -c 'echo "a; rm b" && ls "$(rm c)" "d"'`, `["bash" "-c" "echo \"a; rm b\" && ls \"$(rm c)\" \"d\""]`, `[["echo" "a; rm b"] ["ls" "$"] ["rm" "c"] ["d"]]`},
+		{`bash -c "echo a\;rm b; x=1 rm c"`, `["bash" "-c" "echo a;rm b; x=1 rm c"]`, `[["echo" "a"] ["rm" "b"] ["rm" "c"]]`},
 	} {
 		plain, parts := codexapp.CommandsOf(test.line)
 		gotParts := ""
