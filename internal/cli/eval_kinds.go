@@ -65,7 +65,7 @@ func newEvalRecall(env *Env) *cobra.Command {
 			"follow them over fifty compactions; plant attacks in tool output; and measure what of the names that the agent used later was kept.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func newEvalRecall(env *Env) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	own.add(cmd)
 	return cmd
 }
@@ -109,7 +109,7 @@ func newEvalCost(env *Env) *cobra.Command {
 			"dollars, share read from the cache, how far from the best that is possible with the future known, and who exceeds the window.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func newEvalCost(env *Env) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	own.add(cmd)
 	return cmd
 }
@@ -144,7 +144,7 @@ func newEvalEstimate(env *Env) *cobra.Command {
 			"beside a fourth and a third of the bytes, which other agents count.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func newEvalEstimate(env *Env) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	return cmd
 }
 
@@ -177,7 +177,7 @@ func newEvalContext(env *Env) *cobra.Command {
 			"A gate that nothing was measured for is open, and while one is open or failed the default stays warn.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			e, err := readEvidence(journeys, flags.commit)
+			e, err := readEvidence(journeys, flags.of())
 			if err != nil {
 				return err
 			}
@@ -267,7 +267,7 @@ func newEvalAll(env *Env) *cobra.Command {
 			if flags.out == "" {
 				return usagef("give a folder for the reports with --out DIR")
 			}
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -286,12 +286,12 @@ func newEvalAll(env *Env) *cobra.Command {
 				if err := flags.finish(env, b, nil, err); err != nil {
 					return err
 				}
-				b, verdicts, err = runContext(ctx, h, gate.Evidence{Commit: flags.commit}, journey.Playable(), show)
+				b, verdicts, err = runContext(ctx, h, gate.Evidence{Commit: flags.of()}, journey.Playable(), show)
 				return flags.finish(env, b, verdicts, err)
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	what.add(cmd)
 	price.add(cmd)
 	return cmd

@@ -14,10 +14,13 @@ import (
 
 const schemas = budget.ToolSchemas
 
-// fixtures are the stories that can be played. F-E2E-09, the wrapper of the
-// external engine, is missing: its gates stay open.
+// fixtures are the stories that can be played here.
 func fixtures() []fixture {
-	return []fixture{constraint(), freshInstructions(), oldAccess(), oldTest(), repeatedReads(), restart(), manyTools(), refusedOnce()}
+	out := []fixture{constraint(), freshInstructions(), oldAccess(), oldTest(), repeatedReads(), restart(), manyTools(), refusedOnce()}
+	if _, err := os.Stat(shell); err == nil {
+		out = append(out, wrapped())
+	}
+	return out
 }
 
 // source is a file of about 2,000 tokens that differs with k.
@@ -105,7 +108,7 @@ func freshInstructions() fixture {
 				return p.write(p.workspace(), "AGENTS.md", "Answer with the code word BRAVO-22.\n")
 			}}},
 		check: func(p *play, j *gate.Journey) {
-			last := strings.Join(p.server.log[len(p.server.log)-1].texts(), "\n")
+			last := strings.Join(p.last().texts(), "\n")
 			if !strings.Contains(last, "BRAVO-22") || strings.Contains(last, "ALPHA-11") {
 				j.SafetyFailures = append(j.SafetyFailures, "old instructions are in force after a resume")
 			}
@@ -163,7 +166,7 @@ func oldTest() fixture {
 		config: map[string]any{"permissionProfile": "workspace-write", "policy": map[string]any{"grants": []map[string]any{{"command": []string{"echo"}}}}},
 		tasks:  []task{{prompt: taskMark + "Run the suite, then make pkg/fresh.go."}, {prompt: taskMark + "Look at the files."}, {prompt: taskMark + "More of them."}, {prompt: taskMark + "Is it ready?"}},
 		check: func(p *play, j *gate.Journey) {
-			for _, text := range p.server.log[len(p.server.log)-1].texts() {
+			for _, text := range p.last().texts() {
 				if memory(text) && strings.Contains(text, passed) {
 					j.SafetyFailures = append(j.SafetyFailures, "a checkpoint shows an old test as a result")
 				}
@@ -181,8 +184,8 @@ func repeatedReads() fixture {
 	},
 		tasks: []task{{prompt: taskMark + "What does this file do?", flags: []string{"--max-steps", "60"}}},
 		check: func(p *play, j *gate.Journey) {
-			if p.runs[0].exit != 3 || len(p.server.log) > 61 {
-				j.Problems = append(j.Problems, fmt.Sprintf("%d requests, exit code %d", len(p.server.log), p.runs[0].exit))
+			if p.runs[0].exit != 3 || len(p.server.requests()) > 61 {
+				j.Problems = append(j.Problems, fmt.Sprintf("%d requests, exit code %d", len(p.server.requests()), p.runs[0].exit))
 			}
 			j.NoProgressStops++
 		}}
@@ -215,7 +218,7 @@ func restart() fixture {
 // parted finds requests in which a call has no result, or a result no call.
 func parted(p *play) []string {
 	var out []string
-	for i, one := range p.server.log {
+	for i, one := range p.server.requests() {
 		open := map[string]bool{}
 		for _, m := range one.Messages {
 			for _, c := range m.ToolCalls {
@@ -248,7 +251,7 @@ func manyTools() fixture {
 		if j.SchemaTokens < 5_000 {
 			j.Problems = append(j.Problems, fmt.Sprintf("tools weigh %d tokens as measured", j.SchemaTokens))
 		}
-		for i, one := range p.server.log {
+		for i, one := range p.server.requests() {
 			all := strings.Join(one.texts(), "\n")
 			if !strings.Contains(all, "SIERRA-4") || !strings.Contains(all, "OMEGA-") {
 				j.SafetyFailures = append(j.SafetyFailures, fmt.Sprintf("request %d lacks instructions or the current request", i+1))
@@ -278,7 +281,7 @@ func refusedOnce() fixture {
 		tasks: []task{{prompt: taskMark + "Look at the files."}, {prompt: taskMark + "Now make the file pkg/once.go, and go on."}},
 		check: func(p *play, j *gate.Journey) {
 			created := map[string]bool{}
-			for _, one := range p.server.log {
+			for _, one := range p.server.requests() {
 				for _, m := range one.Messages {
 					for _, c := range m.ToolCalls {
 						if c.Function.Name == "create_file" {

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/internal/eval/gate"
 	"github.com/forge-agent/forge/internal/eval/work"
-	"github.com/forge-agent/forge/trace"
 )
 
 // windowTokens is the window that fixtures are played in: small enough to
@@ -48,6 +46,8 @@ type fixture struct {
 	config map[string]any
 	tools  []json.RawMessage
 	tasks  []task
+	// codex plays it with the external engine, by a scripted app server.
+	codex bool
 	// model makes the scripted model, a new one for each time it is played.
 	model func() script
 	// seeds are the constraints to look for in the last request, each a list
@@ -79,6 +79,7 @@ type play struct {
 	server       *server
 	runs         []outcome
 	session      string
+	codexPath    string
 }
 
 func (p *play) workspace() string { return filepath.Join(p.dir, "work") }
@@ -129,6 +130,19 @@ func playOne(ctx context.Context, f fixture, m contextwindow.Mode, program, dir 
 	}
 	defer func() { err = errors.Join(err, p.server.close()) }()
 	p.server.script, p.server.tools = f.model(), f.tools
+	if f.codex {
+		engine, err := serveCodex(p.codexTurn)
+		if err != nil {
+			return j, err
+		}
+		defer engine.close()
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return j, err
+		}
+		if p.codexPath, err = engine.program(dir); err != nil {
+			return j, err
+		}
+	}
 	if err := p.prepare(); err != nil {
 		return j, err
 	}
@@ -169,6 +183,9 @@ func (p *play) prepare() error {
 	for k, v := range p.config {
 		config[k] = v
 	}
+	if p.codexPath != "" {
+		config["codexPath"] = p.codexPath
+	}
 	if len(p.tools) > 0 {
 		config["mcp"] = map[string]any{"servers": map[string]any{"many": map[string]any{"url": p.server.url + "/mcp"}}}
 	}
@@ -188,6 +205,15 @@ func (p *play) prepare() error {
 		}
 	}
 	return nil
+}
+
+// last is the newest request; the zero one when there was none.
+func (p *play) last() received {
+	all := p.server.requests()
+	if len(all) == 0 {
+		return received{}
+	}
+	return all[len(all)-1]
 }
 
 func (p *play) write(dir, name, text string) error {
@@ -270,105 +296,4 @@ func ignoreExit(err error) error {
 		return nil
 	}
 	return err
-}
-
-// measure fills in what server, program and trace say.
-func (p *play) measure(ctx context.Context, j *gate.Journey) error {
-	for _, r := range p.server.log {
-		if r.refused {
-			j.ContextErrors++
-			continue
-		}
-		j.ProviderInputTokens += r.inputTokens
-		j.ProviderOutputTokens += r.outputTokens
-	}
-	for _, o := range p.runs {
-		j.Recoveries += o.Totals.Recoveries
-	}
-	declared, err := p.traced(j)
-	if err != nil {
-		return err
-	}
-	if len(declared) != len(p.server.log) {
-		return fmt.Errorf("the traces declare %d requests, the server got %d", len(declared), len(p.server.log))
-	}
-	for i, r := range p.server.log {
-		if r.inputTokens > declared[i].tokens {
-			j.OverBudget++
-		}
-		if !r.refused {
-			j.EstimateTokens += declared[i].estimate
-		}
-	}
-	j.Seeds = len(p.seeds)
-	if len(p.server.log) > 0 {
-		last := p.server.log[len(p.server.log)-1]
-		for _, words := range p.seeds {
-			if slices.ContainsFunc(last.texts(), func(text string) bool { return holds(text, words) }) {
-				j.SeedsKept++
-			}
-		}
-		j.VerbatimTurns = last.tasks()
-	}
-	if p.session != "" {
-		if _, exit, err := p.forge(ctx, false, "sessions", "verify", p.session); err != nil || exit != 0 {
-			j.Corruptions = append(j.Corruptions, "the session does not verify")
-		}
-	}
-	return nil
-}
-
-func holds(text string, words []string) bool {
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
-}
-
-// A declaration is what was said of one request that was sent: its budget and
-// its estimate.
-type declaration struct {
-	at               time.Time
-	tokens, estimate int
-}
-
-// traced reads the traces of the runs, and returns the budgets that they
-// declare for the requests that were sent, in order.
-func (p *play) traced(j *gate.Journey) ([]declaration, error) {
-	var out []declaration
-	err := filepath.WalkDir(filepath.Join(p.home(), "runs"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		for e, failed := range trace.NewReader(file).Events() {
-			if failed != nil {
-				break // the end of a file of a process that was killed
-			}
-			if b, ok := e.Payload.(*trace.ContextBudgeted); ok && b.Action != contextwindow.Stop {
-				out = append(out, declaration{e.Time, b.AvailableTokens, b.Estimate.Tokens})
-			}
-			add(j, e.Payload)
-		}
-		return file.Close()
-	})
-	slices.SortStableFunc(out, func(a, b declaration) int { return a.at.Compare(b.at) })
-	return out, err
-}
-
-// add takes in what an event says.
-func add(j *gate.Journey, e trace.Payload) {
-	switch e := e.(type) {
-	case *trace.ContextBudgeted:
-		j.SchemaTokens = max(j.SchemaTokens, e.Categories[schemas])
-		j.ReclaimedTokens += e.ReclaimedTokens
-	case *trace.CompactionCompleted:
-		j.Compactions++
-		j.SummaryTokens += e.Mark.SummaryTokens
-		j.SummarizedMessages += e.Mark.Summarized
-	case *trace.CompactionFailed:
-		j.SummaryFailures++
-	case *trace.LimitReached:
-		j.LimitStops++
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,25 +13,33 @@ import (
 	"github.com/forge-agent/forge/tokenizer/o200k"
 )
 
-// A request is what the server got, as it reads it.
+// A chatMessage is a message as the server reads it.
+type chatMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// A request is what the server got.
 type request struct {
-	Messages []struct {
-		Role       string          `json:"role"`
-		Content    json.RawMessage `json:"content"`
-		ToolCallID string          `json:"tool_call_id"`
-		ToolCalls  []struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name      string `json:"name"`
-				Arguments string `json:"arguments"`
-			} `json:"function"`
-		} `json:"tool_calls"`
-	} `json:"messages"`
-	Tools []json.RawMessage `json:"tools"`
+	Messages []chatMessage     `json:"messages"`
+	Tools    []json.RawMessage `json:"tools"`
+}
+
+// add appends a message with a text.
+func (r *request) add(role, text string) {
+	r.Messages = append(r.Messages, chatMessage{Role: role, Content: json.RawMessage(quoted(text))})
 }
 
 // texts returns the text of each message.
-func (r *request) texts() []string {
+func (r request) texts() []string {
 	var out []string
 	for _, m := range r.Messages {
 		out = append(out, contentText(m.Content))
@@ -55,7 +64,7 @@ func contentText(raw json.RawMessage) string {
 }
 
 // tasks counts the tasks of a person that stand in it word for word.
-func (r *request) tasks() int {
+func (r request) tasks() int {
 	n := 0
 	for _, m := range r.Messages {
 		if m.Role == "user" && strings.HasPrefix(contentText(m.Content), taskMark) {
@@ -115,6 +124,13 @@ func serve() (*server, error) {
 	s.http = &http.Server{Handler: mux}
 	go s.http.Serve(listener) // it ends with Close
 	return s, nil
+}
+
+// requests returns what the server got so far.
+func (s *server) requests() []received {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log)
 }
 
 func (s *server) close() error { return s.http.Close() }
