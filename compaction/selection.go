@@ -133,12 +133,16 @@ func clamp(score int) int { return max(-50, min(score, 80)) }
 
 // routine is what a sentence loses when the user says the same with other names
 // and numbers again and again: that is how work is asked for and talked about,
-// while a rule is stated once or a few times.
+// while a rule is stated once or a few times. Losses begin at the third time and
+// grow faster from the fifth on.
 func routine(times int) int {
-	if times < 3 {
+	switch {
+	case times < 3:
 		return 0
+	case times < 5:
+		return 6*times - 6
 	}
-	return min(6*times-6, 66)
+	return min(10*times-24, 90)
 }
 
 // share takes from the units of a message that would fill much of the
