@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 30s
 
-.PHONY: help test test-postgres test-codex race lint fuzz bench soak requirements generate refresh ci
+.PHONY: help test test-postgres test-codex race lint fuzz bench soak eval requirements generate refresh ci
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ soak: ## the tests with large inputs and counts; takes long. SOAKSEED repeats a 
 	@echo "seed $(SOAKSEED)"
 	go test ./contextwindow -run TestCompactProperties -rapid.checks=100000 -rapid.seed=$(SOAKSEED) -timeout 2h
 	FORGE_SOAK=1 go test -timeout 2h ./...
+
+eval: ## the offline evaluation on FORGE_CORPUS, its reports into evals/reports
+	go run ./cmd/forge eval all --out evals/reports --commit $$(git rev-parse --short HEAD)
 
 requirements: ## which requirements a test names, and which are open
 	@go run ./internal/archtest/requirements

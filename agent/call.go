@@ -13,6 +13,10 @@ import (
 	"github.com/forge-agent/forge/trace"
 )
 
+// bytesPerToken is what a token holds at least in text that is seldom denser:
+// the results of one answer may take half of the window (fault B2).
+const bytesPerToken = 3
+
 // maxDenials is how many answers in a row may consist of denied calls only.
 const maxDenials = 5
 
@@ -22,8 +26,13 @@ func (n *run) call(ctx context.Context, calls []message.ToolCall) {
 	n.denied = false
 	seen := map[message.Hash]bool{}
 	denied := 0
+	n.answered = 0
+	room := int64(n.manager.Budget().AvailableTokens) * bytesPerToken / 2
 	for i, c := range calls {
 		switch {
+		case n.answered > room:
+			n.leave(ctx, calls[i:], "Not run: the results of the calls before it in this answer fill half of the window. Look at them, then call again.")
+			return
 		case ctx.Err() != nil:
 			n.fail(ctx, ctx.Err()) // end answers what is left
 			return
@@ -43,7 +52,7 @@ func (n *run) call(ctx context.Context, calls []message.ToolCall) {
 		}
 	}
 	if n.note != "" {
-		if _, err := n.a.opts.Session.Append(ctx, n.a.noteMessage("[Note of the harness: "+n.note+"]")); err != nil {
+		if _, err := n.a.admit(ctx, n.a.noteMessage("[Note of the harness: "+n.note+"]")); err != nil {
 			n.fail(ctx, err)
 			return
 		}
@@ -80,6 +89,7 @@ const (
 func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 	started := n.a.opts.Now()
 	became, plan, decision, result := n.outcome(ctx, c, again)
+	result = bounded(result, n.limits.StoredBytes)
 	t := &n.result.Totals
 	switch became {
 	case callRun:
@@ -89,10 +99,7 @@ func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 	case callRefused:
 		t.Refused++
 	}
-	// What a call did is recorded even when the run is cancelled meanwhile.
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
-	stored, err := n.a.opts.Session.Append(keep, n.a.resultMessage(result.Message(c)))
+	stored, err := n.a.admit(ctx, n.a.resultMessage(result.Message(c)))
 	if err != nil {
 		n.fail(ctx, fmt.Errorf("store the result of %s: %w", c.Name, err))
 		return became
@@ -101,6 +108,7 @@ func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 	size := int64(len(whole.Text()))
 	t.OutputBytes += size
 	shown := tool.Shown(whole, n.a.opts.Session.Header().Info.ShownBytes)
+	n.answered += int64(len(shown.Text()))
 	event := CallCompleted{Call: c, Result: shown}
 	if now := n.a.opts.Now(); now.After(started) {
 		event.Took = now.Sub(started)
@@ -119,6 +127,19 @@ func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 		n.limit("output-bytes", fmt.Sprintf("tools have answered %d bytes, the limit is %d", t.OutputBytes, n.limits.OutputBytes))
 	}
 	return became
+}
+
+// bounded keeps beginning and end of a result that is longer than what may be
+// stored of it.
+func bounded(r tool.Result, most int) tool.Result {
+	if most <= 0 || len(r.Text) <= most {
+		return r
+	}
+	out := tool.NewOutput(most)
+	out.WriteString(r.Text)
+	cut := out.Result(r.Outcome)
+	cut.OriginalBytes = max(cut.OriginalBytes, r.OriginalBytes)
+	return cut
 }
 
 // outcome brings a call to a result, run or not.

@@ -97,8 +97,7 @@ func (n *run) unanswered(ctx context.Context, fit *contextwindow.Fit, attempt in
 	}
 	record := &trace.RequestCompleted{Request: fit.Step, Attempt: attempt, Outcome: outcome}
 	at := n.a.opts.Session.Transcript().Len()
-	quiet := context.WithoutCancel(ctx)
-	return errors.Join(n.emit(record), n.addRequest(quiet, session.Request{At: at, End: at, Model: fit.Model, Time: n.a.opts.Now(), Failed: err.Error()}))
+	return errors.Join(n.emit(record), n.addRequest(ctx, session.Request{At: at, End: at, Model: fit.Model, Time: n.a.opts.Now(), Failed: err.Error()}))
 }
 
 // recover makes a smaller request after a clean overflow.
@@ -132,8 +131,6 @@ func (n *run) keepSaid(ctx context.Context, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
 	m := message.Message{Role: message.RoleAssistant, Blocks: []message.Block{message.Text{Text: text}}}
 	if _, err := n.admitAnswer(ctx, []message.Message{m}); err != nil {
 		n.result.Err = errors.Join(n.result.Err, err)
@@ -153,7 +150,7 @@ func (n *run) admitAnswer(ctx context.Context, ms []message.Message) ([]message.
 		}
 		out[i] = m
 	}
-	stored, err := n.a.opts.Session.Append(ctx, out...)
+	stored, err := n.a.admit(ctx, out...)
 	if err != nil {
 		return nil, fmt.Errorf("admit answer: %w", err)
 	}
@@ -218,6 +215,8 @@ func (n *run) addRequest(ctx context.Context, r session.Request) error {
 		return fmt.Errorf("record request: %w", err)
 	}
 	r.Window = window
+	ctx, cancel := lasting(ctx)
+	defer cancel()
 	if err := n.a.opts.Session.AddRequest(ctx, r); err != nil {
 		return fmt.Errorf("record request: %w", err)
 	}

@@ -12,35 +12,48 @@ import (
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/policy"
-	"github.com/forge-agent/forge/projection"
 	"github.com/forge-agent/forge/session"
 	"github.com/forge-agent/forge/trace"
-	"github.com/forge-agent/forge/transcript"
 )
 
 // errTime ends a run that takes too long.
 var errTime = errors.New("the run has reached its time limit")
 
-// closing is how long the end of a run may take once the run is cancelled:
-// what was done is still recorded then.
+// closing is how long recording may take once a run is cancelled.
 const closing = 10 * time.Second
+
+// lasting is a context for recording what was done: it outlives the end of
+// the run, so that a cancelled run leaves a whole session.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), closing)
+}
+
+// admit stores messages, whatever becomes of the run.
+func (a *Agent) admit(ctx context.Context, ms ...message.Message) ([]message.Message, error) {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return a.opts.Session.Append(ctx, ms...)
+}
 
 // run is one run as it goes on.
 type run struct {
-	a       *Agent
-	request Request
-	limits  Limits
-	auth    *policy.Run
-	input   contextwindow.Input
-	manager *contextwindow.Manager
-	result  Result
-	ended   bool
-	repeats repeats
-	empty   int    // empty answers in a row
-	denied  bool   // a call of the last answer was not allowed
-	note    string // what the model is told after the results of its calls
-	denials int    // answers in a row whose calls were all denied
-	summary totalsOfTrace
+	a        *Agent
+	request  Request
+	limits   Limits
+	auth     *policy.Run
+	input    contextwindow.Input
+	manager  *contextwindow.Manager
+	result   Result
+	ended    bool
+	repeats  repeats
+	answered int64  // bytes shown of the results of the present answer
+	empty    int    // empty answers in a row
+	denied   bool   // a call of the last answer was not allowed
+	note     string // what the model is told after the results of its calls
+	denials  int    // answers in a row whose calls were all denied
+	summary  totalsOfTrace
+
+	frontChanged bool // instructions, tools or model are not those of the last run
 }
 
 // Run works on a request until it has a terminal status. The error says that
@@ -86,106 +99,6 @@ func (a *Agent) checkRequest(r Request, l Limits) error {
 	return nil
 }
 
-// begin admits the request and makes the window ready. What the person said is
-// in the session before anything can fail (resolution C16, fault B20).
-func (n *run) begin(ctx context.Context) error {
-	s := n.a.opts.Session
-	if err := n.a.settle(ctx); err != nil {
-		return err
-	}
-	note := n.a.unfinished()
-	prompt := message.Message{ID: n.a.opts.NewID(), Role: message.RoleUser, Blocks: n.request.Prompt, Time: n.a.opts.Now()}
-	admitted := []message.Message{prompt}
-	for _, text := range append(slices.Clone(n.request.Notes), note) {
-		if strings.TrimSpace(text) != "" {
-			admitted = append(admitted, n.a.noteMessage(text))
-		}
-	}
-	stored, err := s.Append(ctx, admitted...)
-	if err != nil {
-		return fmt.Errorf("admit request: %w", err)
-	}
-	for _, m := range stored {
-		n.a.show(Admitted{Message: m})
-	}
-	n.input = n.a.windowInput(n.request)
-	if n.manager, err = n.a.restored(ctx, n.a.opts.Window.Mode, &n.input); err != nil {
-		n.fail(ctx, fmt.Errorf("restore context window: %w", err))
-	}
-	n.a.manager = n.manager
-	if err := n.emit(n.started()); err != nil {
-		n.fail(ctx, err)
-	}
-	return nil
-}
-
-// settle ends what an interrupted run has left: calls without a result, and a
-// turn that never ended.
-func (a *Agent) settle(ctx context.Context) error {
-	s := a.opts.Session
-	if pending := s.Transcript().Pending(); len(pending) > 0 {
-		if err := a.answer(ctx, pending, "The run was interrupted before this call had a result. Whether it had an effect is not known."); err != nil {
-			return fmt.Errorf("settle interrupted calls: %w", err)
-		}
-	}
-	if _, err := s.Finish(ctx, session.Failed); err != nil {
-		return fmt.Errorf("settle interrupted turn: %w", err)
-	}
-	return nil
-}
-
-// answer gives calls that were not run a result that says so.
-func (a *Agent) answer(ctx context.Context, calls []message.ToolCall, text string) error {
-	var ms []message.Message
-	for _, c := range calls {
-		ms = append(ms, a.resultMessage(message.ToolResult{CallID: c.ID, Name: c.Name, Content: []message.Block{message.Text{Text: text}}, Outcome: message.OutcomeFailure}))
-	}
-	_, err := a.opts.Session.Append(ctx, ms...)
-	return err
-}
-
-func (a *Agent) resultMessage(r message.ToolResult) message.Message {
-	return message.Message{ID: a.opts.NewID(), Role: message.RoleTool, Blocks: []message.Block{r}, Time: a.opts.Now()}
-}
-
-// noteMessage is a message of the harness: without the authority of a person.
-func (a *Agent) noteMessage(text string) message.Message {
-	return message.Message{ID: a.opts.NewID(), Role: message.RoleUser, Origin: message.OriginInjected,
-		Blocks: []message.Block{message.Text{Text: text}}, Time: a.opts.Now()}
-}
-
-// unfinishedTextBytes is how much of an unfinished request is repeated.
-const unfinishedTextBytes = 2000
-
-// unfinished tells the model about the newest turn when it did not complete:
-// its messages are in the transcript and not in the window (F-SEC-04,
-// resolution C16), and a person who says "go on" means it.
-func (a *Agent) unfinished() string {
-	s := a.opts.Session
-	t := s.Transcript()
-	if t.TurnCount() == 0 {
-		return ""
-	}
-	turn := t.Turn(t.TurnCount() - 1)
-	status := s.Status(turn.End - 1)
-	if status == session.Completed {
-		return ""
-	}
-	text, cut := t.At(turn.Start).Text(), ""
-	if len(text) > unfinishedTextBytes {
-		text, cut = strings.ToValidUTF8(text[:unfinishedTextBytes], ""), " […]"
-	}
-	calls := 0
-	for i := turn.Start; i < turn.End; i++ {
-		if t.At(i).Role == message.RoleTool {
-			calls++
-		}
-	}
-	return fmt.Sprintf("[Note of the harness: the request before this one did not complete (%s, after %d tool calls). Its messages are not in this window; "+
-		"the recall tool has them under %s and later. Files may have been changed by it. It said: %q%s]",
-		status, calls, projection.Reference(transcript.Ref{Message: turn.Start}), text, cut)
-}
-
 // step makes one model request and what follows from it.
 func (n *run) step(ctx context.Context) {
 	if n.over(ctx) {
@@ -202,6 +115,9 @@ func (n *run) step(ctx context.Context) {
 		}
 	}
 	if err != nil {
+		if fit == nil && ctx.Err() == nil {
+			err = errors.Join(err, n.emit(&trace.CompactionFailed{Request: n.summary.requests + 1, Code: "strategy-failed"}))
+		}
 		n.stopUnsent(ctx, fit, err)
 		return
 	}
@@ -353,7 +269,7 @@ func (n *run) fail(ctx context.Context, err error) {
 
 // end gives the turn its status and closes the trace of the run.
 func (n *run) end(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, cancel := lasting(ctx)
 	defer cancel()
 	s := n.a.opts.Session
 	err := n.a.settlePending(ctx)
@@ -377,15 +293,6 @@ func (n *run) end(ctx context.Context) {
 	}
 	n.a.usage.add(n.result.Totals)
 	n.a.show(Ended{Result: n.result})
-}
-
-// settlePending answers calls that the end of the run has left open.
-func (a *Agent) settlePending(ctx context.Context) error {
-	pending := a.opts.Session.Transcript().Pending()
-	if len(pending) == 0 {
-		return nil
-	}
-	return a.answer(ctx, pending, "The run ended before this call was run.")
 }
 
 func (n *run) idle() time.Duration {

@@ -27,7 +27,7 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 		return nil, err
 	}
 	m.step++
-	f := &Fit{Step: m.step, Attempt: 1, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget, InstructionsHash: hashMessages(in.Instructions)}
+	f := &Fit{Step: m.step, Attempt: 1, Mode: m.mode, Capabilities: m.capabilities, Model: in.Model, Budget: m.budget, InstructionsHash: HashInstructions(in.Instructions)}
 	if f.Model == "" {
 		f.Model = m.capabilities.Model
 	}
@@ -192,7 +192,9 @@ func largest(b budget.Breakdown) budget.Category {
 	return best
 }
 
-func hashMessages(ms []message.Message) message.Hash {
+// HashInstructions returns the hash that stands for the instructions of a run in
+// every fit and trace (F-CLS-13). It covers content and order, not ids.
+func HashInstructions(ms []message.Message) message.Hash {
 	h := sha256.New()
 	for _, m := range ms {
 		d := m.Hash()

@@ -77,6 +77,9 @@ func (p Profile) action(r tool.Risk) Action {
 type Request struct {
 	// Tool is the tool's name.
 	Tool string
+	// Via is the tool through which it is called, empty for none. Rules that
+	// name it match too, grants do not: what is granted is the tool that runs.
+	Via string
 	// Risk is the tool's risk. An unknown one is denied.
 	Risk tool.Risk
 	// Command is the argument vector of a program, nil for none.
@@ -90,7 +93,7 @@ type Request struct {
 
 // Ask returns the request that a plan makes.
 func Ask(p tool.Plan) Request {
-	return Request{Tool: p.Tool, Risk: p.Risk, Command: p.Command, Scope: p.Scope, Summary: p.Summary, Diff: p.Diff}
+	return Request{Tool: p.Tool, Via: p.Via, Risk: p.Risk, Command: p.Command, Scope: p.Scope, Summary: p.Summary, Diff: p.Diff}
 }
 
 // A Rule gives an action to the calls that it matches. A call matches when
@@ -110,6 +113,15 @@ func (r Rule) matches(q Request) bool {
 	return (r.Tool == "" || r.Tool == q.Tool) &&
 		(r.Risk == "" || r.Risk == q.Risk) &&
 		(len(r.Command) == 0 || len(q.Command) >= len(r.Command) && slices.Equal(r.Command, q.Command[:len(r.Command)]))
+}
+
+// matchesEither also matches the tool through which the call goes.
+func (r Rule) matchesEither(q Request) bool {
+	if r.matches(q) {
+		return true
+	}
+	q.Tool = q.Via
+	return q.Via != "" && r.matches(q)
 }
 
 func (r Rule) validate() error {
@@ -214,7 +226,7 @@ func (p *Policy) Decide(q Request) Decision {
 	}
 	for _, l := range p.layers {
 		for _, r := range l.Rules {
-			if r.matches(q) {
+			if r.matchesEither(q) {
 				d = Stricter(d, Decision{Action: r.Action, Cause: CauseRule, Source: l.Source,
 					Reason: fmt.Sprintf("a rule of %s says %s", l.Source, r.Action)})
 			}

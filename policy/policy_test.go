@@ -321,3 +321,40 @@ func TestAsk(t *testing.T) {
 		t.Errorf("lost something: %+v", q)
 	}
 }
+
+// A tool that is called through another one is bound by the rules for both, and
+// a grant for the other one does not cover it.
+func TestVia(t *testing.T) {
+	via := policy.Request{Tool: "web__send", Via: "call_tool", Risk: tool.RiskNetwork}
+	for _, tt := range []struct {
+		name          string
+		grant, rule   string
+		action, wants policy.Action
+	}{
+		{"no rule", "", "", "", policy.Confirm},
+		{"rule for the tool", "", "web__send", policy.Deny, policy.Deny},
+		{"rule for the one in between", "", "call_tool", policy.Deny, policy.Deny},
+		{"rule for another", "", "search_tools", policy.Deny, policy.Confirm},
+		{"grant for the tool", "web__send", "", "", policy.Allow},
+		{"grant for the one in between", "call_tool", "", "", policy.Confirm},
+		{"grant, and a rule for the one in between", "web__send", "call_tool", policy.Confirm, policy.Confirm},
+	} {
+		o := &policy.Options{}
+		if tt.grant != "" {
+			o.Grants = []policy.Rule{{Tool: tt.grant, Action: policy.Allow}}
+		}
+		if tt.rule != "" {
+			o.Layers = []policy.Layer{{Source: "user", Rules: []policy.Rule{{Tool: tt.rule, Action: tt.action}}}}
+		}
+		p, err := policy.New(policy.Safe, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := p.Decide(via); d.Action != tt.wants {
+			t.Errorf("%s: %+v, want %s", tt.name, d, tt.wants)
+		}
+	}
+	if q := policy.Ask(tool.Plan{Tool: "a", Via: "b"}); q.Via != "b" {
+		t.Errorf("asked %+v", q)
+	}
+}

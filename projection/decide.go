@@ -17,6 +17,14 @@ const (
 	breakWeight = 1.2
 	// lookAhead is how much of what has passed is expected to come.
 	lookAhead = 3.0 / 16
+	// What is expected may pay for a broken cache as a whole in the first
+	// hopeRequests; after that for less and less of it, down to leastHope. A
+	// conversation that lasts gets more to clear, and one large clearing costs
+	// less than two small ones. Where output comes in evenly, clearing is
+	// cheapest when what was missed since the last one equals what the broken
+	// cache costs, so the account alone is nearly right there.
+	hopeRequests = 30
+	leastHope    = 0.3
 	// tolerated is the overspend that may last; recoverRequests is how soon
 	// after a clearing the total must be back below it.
 	tolerated       = 0.02
@@ -240,7 +248,8 @@ func (s *Scheduler) bestCut(d Decision) (cut, Reason) {
 		missed += times(float64(g.savedTokens), now) - g.born
 		c := s.cut(saved, s.next.frontTokens+g.prefixTokens, d)
 		c.group = i
-		value := missed + s.expected(c, d) - penalty - times(breakWeight, max(0, c.extraUSD))
+		extra := max(0, c.extraUSD)
+		value := missed + min(s.expected(c, d), times(s.hope(), extra)) - penalty - times(breakWeight, extra)
 		if value <= bestValue {
 			continue
 		}
@@ -276,6 +285,11 @@ func (s *Scheduler) expected(c cut, d Decision) float64 {
 		e += times(min(max(ahead, stepRequests), float64(room/growth)), c.stepUSD)
 	}
 	return e
+}
+
+// hope is the share of a broken cache that expectation may pay for.
+func (s *Scheduler) hope() float64 {
+	return min(1, max(leastHope, float64(hopeRequests)/float64(s.requests+1)))
 }
 
 // stepRequests is for how many requests at least a conversation that reaches a

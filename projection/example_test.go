@@ -81,8 +81,7 @@ func ExampleScheduler() {
 	// request 25: 20 results, 22800 tokens less, $0.0258 now for $0.0068 with each request
 	// request 33: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
 	// request 40: 7 results, 7980 tokens less, $0.0208 now for $0.0024 with each request
-	// request 46: 6 results, 6840 tokens less, $0.0204 now for $0.0021 with each request
-	// request 52: 6 results, 6840 tokens less, $0.0204 now for $0.0021 with each request
-	// request 58: 6 results, 6840 tokens less, $0.0204 now for $0.0021 with each request
-	// input cost $0.911 instead of $1.192
+	// request 48: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
+	// request 57: 9 results, 10260 tokens less, $0.0216 now for $0.0031 with each request
+	// input cost $0.899 instead of $1.192
 }

@@ -52,10 +52,10 @@ func (e *entry) class() class {
 	return plain
 }
 
-// batchShare: a conversation at its budget grows on, so a relief takes a tenth
-// of the request where it can. Clearing a little with every request would break
-// the cache each time.
-const batchShare = 10
+// leastShare: a conversation at its budget grows on, and clearing a little
+// with every request would break the cache each time. So a relief takes a tenth
+// of the request at least where it can.
+const leastShare = 10
 
 // Relieve says what to clear so that the request loses the tokens needed, with
 // the least loss: what this request costs more, and what the model may have to
@@ -79,10 +79,7 @@ func (s *Scheduler) Relieve(q Query, n Need) Decision {
 		}
 	}
 	candidates := s.candidates(n)
-	r, reached := s.cheapest(d, candidates, max(n.Tokens, d.TokensBefore/batchShare))
-	if !reached {
-		r, _ = s.cheapest(d, candidates, n.Tokens)
-	}
+	r := s.batch(d, candidates, n.Tokens)
 	for _, c := range candidates[r.from:] {
 		if c.class <= r.class {
 			d.Clear = append(d.Clear, s.observations[c.index].Ref)
@@ -97,6 +94,32 @@ func (s *Scheduler) Relieve(q Query, n Need) Decision {
 		d.Reason = ReasonNotEnough
 	}
 	return s.priced(d, r.savedTokens, s.next.frontTokens+candidates[r.from].prefixTokens)
+}
+
+// batch chooses what a relief takes: the cheapest class that is enough, and
+// then all of it. The cache breaks for what follows the first change, so the
+// less stays behind it the less is read again, now and with the next relief.
+func (s *Scheduler) batch(d Decision, cs []candidate, need int) relief {
+	r, reached := s.cheapest(d, cs, max(need, d.TokensBefore/leastShare))
+	if !reached {
+		r, _ = s.cheapest(d, cs, need)
+		return r
+	}
+	all := relief{from: -1, class: r.class}
+	for i, c := range cs {
+		if c.class > r.class {
+			continue
+		}
+		if all.from < 0 {
+			all.from = i
+		}
+		all.savedTokens += c.savedTokens
+	}
+	// What stands before the cheapest cut costs its own part of the cache.
+	if before := all.savedTokens - r.savedTokens; before > d.TokensBefore/leastShare {
+		return all
+	}
+	return r
 }
 
 // candidate is an observation that the budget may take.

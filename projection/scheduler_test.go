@@ -381,7 +381,8 @@ func TestSchedulerRefuses(t *testing.T) {
 // (must reach 3), clearings included. The number is not quite the same in each
 // step, since groups come and go.
 func TestStepIsFlat(t *testing.T) {
-	visits := func(steps int) (most int) {
+	visits := func(steps int) (mean float64, most int) {
+		sum := 0
 		a := newAgent(t, fable())
 		for i := range steps {
 			o := a.result(1 + i*7919%900)
@@ -394,12 +395,14 @@ func TestStepIsFlat(t *testing.T) {
 			// What is cleared is visited a fixed number of times, once for all.
 			if n := a.scheduler.Visited() - before - 3*len(d.Clear); i > steps/2 {
 				most = max(most, n)
+				sum += n
 			}
 		}
-		return most
+		return float64(sum) / float64(steps-steps/2), most
 	}
-	short, long := visits(4000), visits(16_000)
-	if long > short*5/4 || long > 4*projection.MaxGroups {
-		t.Errorf("%d items in a step of a short conversation, %d in one four times as long", short, long)
+	for _, steps := range []int{4000, 16_000, 64_000} {
+		if mean, most := visits(steps); mean > projection.MaxGroups || most > 2*projection.MaxGroups {
+			t.Errorf("%d steps: %.1f items in a step, %d at most", steps, mean, most)
+		}
 	}
 }

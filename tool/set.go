@@ -22,6 +22,7 @@ type Set struct {
 	tools       []Tool
 	definitions []message.ToolDefinition
 	risks       []Risk
+	hidden      []hidden
 }
 
 // validName is what all provider dialects take as a tool's name.
@@ -31,30 +32,49 @@ var validName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
 // model sees them. Names must be unique and usable with every provider,
 // descriptions must not be empty, and the parameters must be a JSON object or
 // empty.
+//
+// The tools behind a Dispatcher are held to the same rules, and are part of
+// what is fixed.
 func NewSet(tools ...Tool) (*Set, error) {
 	s := &Set{tools: slices.Clone(tools)}
 	for i, t := range tools {
-		if t == nil {
-			return nil, fmt.Errorf("list tools: number %d is nil", i+1)
+		d, err := s.check(i, t)
+		if err != nil {
+			return nil, err
 		}
-		d := t.Definition()
-		switch {
-		case !validName.MatchString(d.Name):
-			return nil, fmt.Errorf("list tools: name %q: use a letter, then up to 63 letters, digits, '_' and '-'", d.Name)
-		case s.find(d.Name) >= 0:
-			return nil, fmt.Errorf("list tools: two tools are named %q: rename one", d.Name)
-		case strings.TrimSpace(d.Description) == "":
-			return nil, fmt.Errorf("list tools: %s has no description", d.Name)
-		case len(d.Parameters) > 0 && !isObject(d.Parameters):
-			return nil, fmt.Errorf("list tools: the parameters of %s are not a JSON object", d.Name)
-		case !slices.Contains(Risks(), t.Risk()):
-			return nil, fmt.Errorf("list tools: %s has the unknown risk %q", d.Name, t.Risk())
-		}
-		d.Parameters = bytes.Clone(d.Parameters)
 		s.definitions = append(s.definitions, d)
 		s.risks = append(s.risks, t.Risk())
 	}
+	for i, t := range tools {
+		if d, ok := t.(Dispatcher); ok {
+			if err := s.hide(i, d); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return s, nil
+}
+
+// check returns a copy of a tool's definition that can be advertised.
+func (s *Set) check(i int, t Tool) (message.ToolDefinition, error) {
+	if t == nil {
+		return message.ToolDefinition{}, fmt.Errorf("list tools: number %d is nil", i+1)
+	}
+	d := t.Definition()
+	switch {
+	case !validName.MatchString(d.Name):
+		return d, fmt.Errorf("list tools: name %q: use a letter, then up to 63 letters, digits, '_' and '-'", d.Name)
+	case s.find(d.Name) >= 0 || s.findHidden(d.Name) >= 0:
+		return d, fmt.Errorf("list tools: two tools are named %q: rename one", d.Name)
+	case strings.TrimSpace(d.Description) == "":
+		return d, fmt.Errorf("list tools: %s has no description", d.Name)
+	case len(d.Parameters) > 0 && !isObject(d.Parameters):
+		return d, fmt.Errorf("list tools: the parameters of %s are not a JSON object", d.Name)
+	case !slices.Contains(Risks(), t.Risk()):
+		return d, fmt.Errorf("list tools: %s has the unknown risk %q", d.Name, t.Risk())
+	}
+	d.Parameters = bytes.Clone(d.Parameters)
+	return d, nil
 }
 
 func isObject(data json.RawMessage) bool {
@@ -112,12 +132,11 @@ func (s *Set) Plan(ctx context.Context, call message.ToolCall) (Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return Plan{}, err
 	}
-	i := s.find(call.Name)
-	if i < 0 {
-		return Plan{}, &CallError{Tool: call.Name, Unknown: true, Err: Argumentf(
-			"There is no tool %q. The tools are: %s.", clip(validText(call.Name)), strings.Join(s.Names(), ", "))}
+	t, err := s.target(call)
+	if err != nil {
+		return Plan{}, err
 	}
-	plan, err := s.tools[i].Plan(ctx, call.Arguments)
+	plan, err := t.tool.Plan(ctx, t.arguments)
 	if err == nil && plan.Run == nil {
 		err = errors.New("the tool gave no plan")
 	}
@@ -127,7 +146,7 @@ func (s *Set) Plan(ctx context.Context, call message.ToolCall) (Plan, error) {
 		}
 		return Plan{}, &CallError{Tool: call.Name, Err: err}
 	}
-	plan.Tool, plan.Risk = s.definitions[i].Name, s.risks[i]
+	plan.Tool, plan.Risk, plan.Via = t.name, t.risk, t.via
 	plan.Run = once(plan.Run)
 	return plan, nil
 }

@@ -52,6 +52,9 @@ type Plan struct {
 	// Tool and Risk come from the tool; a Set fills them in.
 	Tool string
 	Risk Risk
+	// Via is the tool that the model called, where that is a Dispatcher and
+	// Tool the one that it stands for; empty for others. A Set fills it in.
+	Via string
 	// Summary says in one line what the call does, for a person to decide on.
 	Summary string
 	// Diff is what would change in files, as a unified diff; empty where no

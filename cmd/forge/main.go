@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -18,8 +19,10 @@ import (
 var version = "development"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	// The first signal ends a run in order; a second one ends the program.
+	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx))
 }
 
@@ -32,11 +35,12 @@ func run(ctx context.Context) int {
 	if w, _, err := term.GetSize(os.Stdout.Fd()); err == nil && w > 0 {
 		width = w
 	}
+	terminal := term.IsTerminal(os.Stdout.Fd())
 	out := colorprofile.NewWriter(os.Stdout, os.Environ())
 	color := out.Profile >= colorprofile.ANSI
 	return cli.Main(ctx, cli.Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, HomeDir: home,
-		Color: color, WidthColumns: width, Version: version,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), HomeDir: home,
+		Terminal: terminal, Color: color, WidthColumns: width, Version: version,
 		Dark: sync.OnceValue(func() bool { return lipgloss.HasDarkBackground(os.Stdin, os.Stdout) }),
 	})
 }

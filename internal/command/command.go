@@ -1,5 +1,5 @@
 // Package command runs a program for a model: an argument vector and no shell,
-// a reduced environment, no terminal and no input, bounded time, and nothing
+// a reduced environment, no terminal, bounded time, and nothing
 // left running afterwards. On Linux, where the kernel has Landlock, the program
 // and all that it starts can write only below the folders that are named.
 //
@@ -40,8 +40,15 @@ type Spec struct {
 	// Nil means that it is not confined.
 	Writable []string
 	// Output gets what the program writes to both outputs, in order. A write
-	// that does not succeed does not end the program.
+	// that does not succeed does not end the program. A write that blocks holds
+	// the program up, and Run too.
 	Output io.Writer
+	// Errors gets the error output instead of Output, unless it is nil. A file
+	// is handed to the program as it is, so that a terminal stays one.
+	Errors io.Writer
+	// Input is what the program reads, a file or the reading end of a pipe;
+	// nil for nothing. Run closes it.
+	Input *os.File
 }
 
 // Ending is why a program ended.
@@ -90,6 +97,9 @@ var ErrNotStarted = errors.New("the program was not started")
 // Run runs a program to its end and returns when nothing of it is left. The
 // error is not nil only when it was not started, and wraps ErrNotStarted.
 func Run(ctx context.Context, s Spec) (Exit, error) {
+	if s.Input != nil {
+		defer s.Input.Close()
+	}
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return Exit{}, fmt.Errorf("%w: there is no program in the argument vector", ErrNotStarted)
 	}
@@ -100,16 +110,29 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 	if err != nil {
 		return Exit{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	reader, writer, err := os.Pipe()
+	out, err := newStream(s.Output)
 	if err != nil {
 		return Exit{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	defer reader.Close()
-	defer writer.Close()
-	r := runner{spec: s, cmd: &exec.Cmd{Path: program, Args: s.Args, Env: s.Env, Stdout: writer, Stderr: writer}}
+	defer out.close()
+	r := runner{spec: s, cmd: &exec.Cmd{Path: program, Args: s.Args, Env: s.Env, Stdout: out.writer, Stderr: out.writer}}
+	streams := []*stream{out}
+	if file, ok := s.Errors.(*os.File); ok {
+		r.cmd.Stderr = file
+	} else if s.Errors != nil {
+		errs, err := newStream(s.Errors)
+		if err != nil {
+			return Exit{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
+		}
+		defer errs.close()
+		r.cmd.Stderr = errs.writer
+		streams = append(streams, errs)
+	}
+	if s.Input != nil {
+		r.cmd.Stdin = s.Input
+	}
 	setDir(r.cmd, s)
 
-	copied := make(chan struct{})
 	started := make(chan error, 1)
 	ended := make(chan struct{})
 	go r.thread(started, ended)
@@ -117,22 +140,59 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 		<-ended
 		return Exit{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	writer.Close()
-	go func() {
-		defer close(copied)
-		drain(s.Output, reader)
-	}()
+	if s.Input != nil {
+		s.Input.Close() // the program has its own, and a writer shall learn of its end
+	}
+	for _, stream := range streams {
+		stream.begin()
+	}
 	ending := r.await(ctx, ended)
-	// All writers are dead. One that got away keeps the pipe open and shall not
-	// keep us: what is in the pipe by now is read, and no more is waited for.
-	select {
-	case <-copied:
-	default:
-		reader.SetReadDeadline(time.Now().Add(drainTime))
-		<-copied
+	for _, stream := range streams {
+		stream.end()
 	}
 	r.exit.Ending = ending
 	return r.exit, nil
+}
+
+// A stream is one output of a program on its way to a writer.
+type stream struct {
+	reader, writer *os.File
+	to             io.Writer
+	copied         chan struct{}
+}
+
+func newStream(to io.Writer) (*stream, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	return &stream{reader: reader, writer: writer, to: to, copied: make(chan struct{})}, nil
+}
+
+// begin reads, once the program has the writing end.
+func (s *stream) begin() {
+	s.writer.Close()
+	go func() {
+		defer close(s.copied)
+		drain(s.to, s.reader)
+	}()
+}
+
+// end returns when all is read. All writers are dead. One that got away keeps
+// the pipe open and shall not keep us: what is in the pipe by now is read, and
+// no more is waited for.
+func (s *stream) end() {
+	select {
+	case <-s.copied:
+	default:
+		s.reader.SetReadDeadline(time.Now().Add(drainTime))
+		<-s.copied
+	}
+}
+
+func (s *stream) close() {
+	s.reader.Close()
+	s.writer.Close()
 }
 
 // drainTime is how long output is read after the last known writer died.

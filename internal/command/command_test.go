@@ -64,6 +64,26 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A program gets the input that it is given, and its standard error can be
+// kept apart.
+func TestInputAndErrOutput(t *testing.T) {
+	s, out := spec(t, "echo noise >&2; cat; echo end")
+	input, err := os.Open("command_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	s.Input, s.Errors = input, null
+	if exit := run(t, s); exit.Code != 0 || !strings.HasPrefix(out.String(), "package command_test\n") || !strings.HasSuffix(out.String(), "}\nend\n") || strings.HasPrefix(out.String(), "noise") {
+		t.Errorf("got %+v and %d bytes", exit, out.Len())
+	}
+}
+
 // No shell stands between: what the argument vector holds arrives as it is.
 func TestNoShell(t *testing.T) {
 	s, out := spec(t, "")
@@ -364,4 +384,39 @@ func ExampleEnvironment() {
 	env := command.Environment([]string{"PATH=/usr/bin", "OPENAI_API_KEY=secret"}, nil, "/tmp/run")
 	fmt.Println(env[0], len(env))
 	// Output: PATH=/usr/bin 11
+}
+
+// A program reads from the pipe that it is given, the writer learns of its end,
+// and the error output can go elsewhere.
+func TestInputAndErrors(t *testing.T) {
+	s, out := spec(t, "read line; echo got $line; echo bad >&2; exec 0<&-; cat /dev/null")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	errs := &bytes.Buffer{}
+	s.Input, s.Errors = reader, errs
+	if _, err := writer.WriteString("one\n"); err != nil {
+		t.Fatal(err)
+	}
+	if exit := run(t, s); exit.Code != 0 || out.String() != "got one\n" || errs.String() != "bad\n" {
+		t.Errorf("got %q and %q, %+v", out, errs, exit)
+	}
+	if _, err := writer.WriteString("two\n"); err == nil {
+		t.Error("the reading end is still open")
+	}
+	s.Args = nil
+	reader, writer2, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer2.Close()
+	s.Input = reader
+	if _, err := command.Run(t.Context(), s); err == nil {
+		t.Error("ran nothing")
+	}
+	if _, err := writer2.WriteString("x"); err == nil {
+		t.Error("the reading end is open although nothing was started")
+	}
 }

@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/projection"
+	"github.com/forge-agent/forge/session"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// begin admits the request and makes the window ready. What the person said is
+// in the session before anything can fail (resolution C16, fault B20).
+func (n *run) begin(ctx context.Context) error {
+	if err := n.a.settle(ctx); err != nil {
+		return err
+	}
+	note := n.a.unfinished()
+	prompt := message.Message{ID: n.a.opts.NewID(), Role: message.RoleUser, Blocks: n.request.Prompt, Time: n.a.opts.Now()}
+	admitted := []message.Message{prompt}
+	for _, text := range append(slices.Clone(n.request.Notes), note) {
+		if strings.TrimSpace(text) != "" {
+			admitted = append(admitted, n.a.noteMessage(text))
+		}
+	}
+	stored, err := n.a.admit(ctx, admitted...)
+	if err != nil {
+		return fmt.Errorf("admit request: %w", err)
+	}
+	for _, m := range stored {
+		n.a.show(Admitted{Message: m})
+	}
+	n.input = n.a.windowInput(n.request)
+	if n.manager, err = n.a.restored(ctx, n.a.opts.Window.Mode, &n.input); err != nil {
+		n.fail(ctx, fmt.Errorf("restore context window: %w", err))
+	}
+	n.a.manager = n.manager
+	if err := n.front(ctx); err != nil {
+		n.fail(ctx, err)
+	}
+	if err := n.emit(n.started()); err != nil {
+		n.fail(ctx, err)
+	}
+	return nil
+}
+
+// settle ends what an interrupted run has left: calls without a result, and a
+// turn that never ended.
+func (a *Agent) settle(ctx context.Context) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	s := a.opts.Session
+	if pending := s.Transcript().Pending(); len(pending) > 0 {
+		if err := a.answer(ctx, pending, "The run was interrupted before this call had a result. Whether it had an effect is not known."); err != nil {
+			return fmt.Errorf("settle interrupted calls: %w", err)
+		}
+	}
+	if _, err := s.Finish(ctx, session.Failed); err != nil {
+		return fmt.Errorf("settle interrupted turn: %w", err)
+	}
+	return nil
+}
+
+// answer gives calls that were not run a result that says so.
+func (a *Agent) answer(ctx context.Context, calls []message.ToolCall, text string) error {
+	var ms []message.Message
+	for _, c := range calls {
+		ms = append(ms, a.resultMessage(message.ToolResult{CallID: c.ID, Name: c.Name, Content: []message.Block{message.Text{Text: text}}, Outcome: message.OutcomeFailure}))
+	}
+	_, err := a.admit(ctx, ms...)
+	return err
+}
+
+func (a *Agent) resultMessage(r message.ToolResult) message.Message {
+	return message.Message{ID: a.opts.NewID(), Role: message.RoleTool, Blocks: []message.Block{r}, Time: a.opts.Now()}
+}
+
+// noteMessage is a message of the harness: without the authority of a person.
+func (a *Agent) noteMessage(text string) message.Message {
+	return message.Message{ID: a.opts.NewID(), Role: message.RoleUser, Origin: message.OriginInjected,
+		Blocks: []message.Block{message.Text{Text: text}}, Time: a.opts.Now()}
+}
+
+// unfinishedTextBytes is how much of an unfinished request is repeated.
+const unfinishedTextBytes = 2000
+
+// unfinished tells the model about the newest turn when it did not complete:
+// its messages are in the transcript and not in the window (F-SEC-04,
+// resolution C16), and a person who says "go on" means it.
+func (a *Agent) unfinished() string {
+	s := a.opts.Session
+	t := s.Transcript()
+	if t.TurnCount() == 0 {
+		return ""
+	}
+	turn := t.Turn(t.TurnCount() - 1)
+	status := s.Status(turn.End - 1)
+	if status == session.Completed || t.At(turn.End-1).Authored() {
+		return "" // a request without any answer belongs to the same turn as the next one
+	}
+	text, cut := t.At(turn.Start).Text(), ""
+	if len(text) > unfinishedTextBytes {
+		text, cut = strings.ToValidUTF8(text[:unfinishedTextBytes], ""), " […]"
+	}
+	calls := 0
+	for i := turn.Start; i < turn.End; i++ {
+		if t.At(i).Role == message.RoleTool {
+			calls++
+		}
+	}
+	return fmt.Sprintf("[Note of the harness: the request before this one did not complete (%s, after %d tool calls). Its messages are not in this window; "+
+		"the recall tool has them under %s and later. Files may have been changed by it. It said: %q%s]",
+		status, calls, projection.Reference(transcript.Ref{Message: turn.Start}), text, cut)
+}
+
+// settlePending answers calls that the end of the run has left open.
+func (a *Agent) settlePending(ctx context.Context) error {
+	pending := a.opts.Session.Transcript().Pending()
+	if len(pending) == 0 {
+		return nil
+	}
+	return a.answer(ctx, pending, "The run ended before this call was run.")
+}
