@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/forge-agent/forge/policy"
@@ -75,6 +76,28 @@ func (r *turnRun) read(m inbound, into any) bool {
 	return true
 }
 
+// The names by which rules know what Codex does: those of Forge's own tools for
+// the same.
+const (
+	commandTool = "run_command"
+	patchTool   = "apply_patch"
+	// workspaceScope is what an approval of changes for the whole run covers.
+	workspaceScope = "files of the workspace"
+)
+
+// inWorkspace reports whether all paths are below the folder of the engine.
+func (e *Engine) inWorkspace(paths []string) bool {
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(e.opts.Dir, p)
+		}
+		if rel, err := filepath.Rel(e.opts.Dir, p); err != nil || !filepath.IsLocal(rel) {
+			return false
+		}
+	}
+	return len(paths) > 0
+}
+
 func (r *turnRun) askCommand(m inbound) {
 	var q commandQuestion
 	if !r.read(m, &q) {
@@ -84,7 +107,7 @@ func (r *turnRun) askCommand(m inbound) {
 		q.Command = r.commands[q.ItemID]
 	}
 	plain, parts := commandsOf(q.Command)
-	request := policy.Request{Tool: "shell", Risk: tool.RiskProcess, Command: plain, Scope: q.Cwd + "\x00" + q.Command,
+	request := policy.Request{Tool: commandTool, Risk: tool.RiskProcess, Command: plain, Scope: q.Cwd + "\x00" + q.Command,
 		Summary: "run outside of Codex's sandbox: " + oneLine(q.Command)}
 	if q.Kind == "writeStdin" {
 		request.Summary, request.Scope = "write to a running program: "+oneLine(q.Command), ""
@@ -108,7 +131,10 @@ func (r *turnRun) askFileChange(m inbound) {
 	for _, c := range changes {
 		names = append(names, c.Path)
 	}
-	request := policy.Request{Tool: "apply_patch", Risk: tool.RiskWrite, Summary: "change " + oneLine(strings.Join(names, ", ")), Diff: diffOf(changes)}
+	request := policy.Request{Tool: patchTool, Risk: tool.RiskWrite, Summary: "change " + oneLine(strings.Join(names, ", ")), Diff: diffOf(changes)}
+	if r.e.inWorkspace(names) && q.GrantRoot == "" {
+		request.Scope = workspaceScope
+	}
 	if len(names) == 0 {
 		request.Summary = "change files that Codex does not name"
 	}
@@ -202,7 +228,7 @@ func (r *turnRun) drop(id json.RawMessage) {
 func (r *turnRun) forbidden(line string) (policy.Decision, bool) {
 	plain, parts := commandsOf(line)
 	for _, argv := range append([][]string{plain}, parts...) {
-		d := r.request.Policy.Decide(policy.Request{Tool: "shell", Risk: tool.RiskProcess, Command: argv})
+		d := r.request.Policy.Decide(policy.Request{Tool: commandTool, Risk: tool.RiskProcess, Command: argv})
 		if d.Action == policy.Deny && d.Cause == policy.CauseRule {
 			return d, true
 		}

@@ -108,7 +108,7 @@ func TestRealApprovals(t *testing.T) {
 			if res.Status != ends || res.Text != "went on" {
 				t.Errorf("%s: %s", res.Status, res.Reason)
 			}
-			if len(asked) != 1 || asked[0].Risk != tool.RiskProcess || !strings.Contains(asked[0].Summary, "touch") || !strings.Contains(asked[0].Summary, "to make it") ||
+			if len(asked) != 1 || asked[0].Risk != tool.RiskProcess || asked[0].Tool != "run_command" || !strings.Contains(asked[0].Summary, "touch") || !strings.Contains(asked[0].Summary, "to make it") ||
 				strings.Join(asked[0].Command, " ") != "touch "+file {
 				t.Errorf("asked %+v", asked)
 			}
@@ -120,7 +120,7 @@ func TestRealApprovals(t *testing.T) {
 			if res := r.run("patch a file"); res.Status != ends || res.Text != "went on" {
 				t.Errorf("%s: %s", res.Status, res.Reason)
 			}
-			if len(asked) != 2 || asked[1].Risk != tool.RiskWrite || !strings.Contains(asked[1].Diff, "hello") || !strings.Contains(asked[1].Summary, "patched") {
+			if len(asked) != 2 || asked[1].Risk != tool.RiskWrite || asked[1].Scope != "files of the workspace" || !strings.Contains(asked[1].Diff, "hello") || !strings.Contains(asked[1].Summary, "patched") {
 				t.Errorf("asked %+v", asked)
 			}
 			if _, err := os.Stat(filepath.Join(r.work, "patched")); (err == nil) != (test.denied == 0) {
