@@ -15,6 +15,7 @@ import (
 // answer from the decision.
 type question struct {
 	id      json.RawMessage
+	item    string // the item that it is about
 	request policy.Request
 	parts   [][]string
 	reply   func(allowed bool) any
@@ -58,7 +59,8 @@ func (r *turnRun) check(err error) {
 	}
 }
 
-// decline is the answer that lets the turn go on without the call.
+// decide makes the answer to a question about a call: a "no" lets the turn go
+// on without it.
 func decide(allowed bool) any {
 	if allowed {
 		return decisionReply{Decision: "accept"}
@@ -118,7 +120,7 @@ func (r *turnRun) askCommand(m inbound) {
 	if q.Reason != "" {
 		request.Summary += " (" + oneLine(q.Reason) + ")"
 	}
-	r.ask(&question{id: m.ID, request: request, parts: parts, reply: decide})
+	r.ask(&question{id: m.ID, item: q.ItemID, request: request, parts: parts, reply: decide})
 }
 
 func (r *turnRun) askFileChange(m inbound) {
@@ -144,7 +146,7 @@ func (r *turnRun) askFileChange(m inbound) {
 	if q.Reason != "" {
 		request.Summary += " (" + oneLine(q.Reason) + ")"
 	}
-	r.ask(&question{id: m.ID, request: request, reply: decide})
+	r.ask(&question{id: m.ID, item: q.ItemID, request: request, reply: decide})
 }
 
 func (r *turnRun) askPermissions(m inbound) {
@@ -163,7 +165,7 @@ func (r *turnRun) askPermissions(m inbound) {
 	if q.Reason != "" {
 		request.Summary += " (" + oneLine(q.Reason) + ")"
 	}
-	r.ask(&question{id: m.ID, request: request, reply: func(allowed bool) any {
+	r.ask(&question{id: m.ID, item: q.ItemID, request: request, reply: func(allowed bool) any {
 		if !allowed {
 			return permissionsReply{Permissions: json.RawMessage("{}"), Scope: "turn"}
 		}
@@ -211,7 +213,7 @@ func (r *turnRun) settle(a answered) {
 	if !a.decision.Allowed() {
 		r.result.Totals.Denied++
 	}
-	r.e.show(CallDecided{Request: a.request, Decision: a.decision})
+	r.e.show(CallDecided{Call: r.calls[a.item], Request: a.request, Decision: a.decision})
 	r.answer(a.id, a.reply(a.decision.Allowed()))
 }
 

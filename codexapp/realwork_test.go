@@ -112,6 +112,11 @@ func TestRealApprovals(t *testing.T) {
 				strings.Join(asked[0].Command, " ") != "touch "+file {
 				t.Errorf("asked %+v", asked)
 			}
+			for _, e := range r.events {
+				if d, ok := e.(codexapp.CallDecided); ok && (d.Call.Name != "shell" || d.Decision.Allowed() == (test.denied == 1)) {
+					t.Errorf("decided %+v", d)
+				}
+			}
 			if _, err := os.Stat(file); (err == nil) != (test.denied == 0) || res.Totals.Denied != test.denied {
 				t.Errorf("file: %v, %+v", err, res.Totals)
 			}
