@@ -210,6 +210,7 @@ func (r *turnRun) settle(a answered) {
 		return
 	}
 	delete(r.questions, string(a.id))
+	r.decisions[a.item] = a.decision
 	if !a.decision.Allowed() {
 		r.result.Totals.Denied++
 	}

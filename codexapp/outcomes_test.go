@@ -304,7 +304,7 @@ func TestTraceHolds(t *testing.T) {
 				}
 				kinds = append(kinds, string(e.Payload.Type()))
 			}
-			if got := strings.Join(kinds, " "); got != "run.started context.budgeted engine.turn engine.usage engine.usage request.completed run.completed" {
+			if got := strings.Join(kinds, " "); got != "run.started context.budgeted engine.turn tool.completed engine.usage engine.usage request.completed run.completed" {
 				t.Errorf("%s: %s", carry, got)
 			}
 		}

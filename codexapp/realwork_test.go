@@ -131,6 +131,11 @@ func TestRealApprovals(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(r.work, "patched")); (err == nil) != (test.denied == 0) {
 				t.Errorf("patched: %v", err)
 			}
+			for _, e := range payloads[*trace.ToolCompleted](r.rig) {
+				if want := map[int]string{0: "run allow", 1: "denied deny"}[test.denied]; e.Fate+" "+e.Decision != want || e.Cause == "" {
+					t.Errorf("trace: %+v", e)
+				}
+			}
 			if test.denied > 0 && !strings.Contains(r.results(), "not allowed") {
 				t.Errorf("results: %s", r.results())
 			}
@@ -200,7 +205,10 @@ func TestRealRedacts(t *testing.T) {
 	r := newReal(t, setting{})
 	secret := "ghp_" + strings.Repeat("a1B2", 9)
 	r.provider.plan(runs("echo "+secret, 1500), says("the token is "+secret, 1600))
-	r.good("show it")
+	res := r.good("show it")
+	if strings.Contains(res.Text, secret) {
+		t.Errorf("the result holds the secret: %s", res.Text)
+	}
 	for e, err := range r.s.All(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
