@@ -18,12 +18,16 @@ import (
 // version is set when a release is built.
 var version = "development"
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program runs until it is done or told to end: an interrupt and a request to
+// end let it leave a whole session and no child process; a second one ends it
+// at once.
+func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// The first signal ends a run in order; a second one ends the program.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx))
+	return run(ctx)
 }
 
 func run(ctx context.Context) int {
