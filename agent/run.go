@@ -273,7 +273,7 @@ func (n *run) end(ctx context.Context) {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	s := n.a.opts.Session
-	err := n.a.settlePending(ctx)
+	err := errors.Join(n.a.settlePending(ctx), n.closeTurn(ctx))
 	status := session.Failed
 	switch n.result.Status {
 	case StatusCompleted:
