@@ -20,7 +20,7 @@ import (
 var errTime = errors.New("the run has reached its time limit")
 
 // closing is how long recording may take once a run is cancelled.
-const closing = 10 * time.Second
+const closing = 30 * time.Second
 
 // lasting is a context for recording what was done: it outlives the end of
 // the run, so that a cancelled run leaves a whole session.
