@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 30s
 
-.PHONY: help test test-postgres race lint fuzz bench soak start requirements generate refresh ci
+.PHONY: help test test-postgres test-codex race lint fuzz bench soak start eval requirements generate refresh ci
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,9 @@ bench: ## benchmarks, one thread
 test-postgres: ## the session store on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
 	.ci/postgres go test ./session/pgstore
 
+test-codex: ## the Codex engine against the real program, which npm installs into a cache folder
+	FORGE_CODEX_PATH="$$(.ci/codex)" go test ./codexapp
+
 SOAKSEED ?= $(shell date +%s)
 
 soak: ## the tests with large inputs and counts; takes long. SOAKSEED repeats a run
@@ -38,6 +41,9 @@ soak: ## the tests with large inputs and counts; takes long. SOAKSEED repeats a 
 	go test ./internal/app -run Attempts -rapid.checks=10000 -rapid.seed=$(SOAKSEED) -timeout 2h
 	go run ./internal/soak steps memory
 	FORGE_SOAK=1 go test -timeout 2h ./...
+
+eval: ## the offline evaluation on FORGE_CORPUS, its reports into evals/reports
+	go run ./cmd/forge eval all --out evals/reports --commit $$(git rev-parse --short HEAD)
 
 start: ## CPU time of a run up to its first request, and ratios to codex and fzf where they are installed
 	go run ./internal/soak start

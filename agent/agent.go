@@ -149,6 +149,9 @@ type Limits struct {
 	// OutputBytes is the most that tools may answer in all, as stored; zero
 	// for no limit.
 	OutputBytes int64
+	// StoredBytes is the most that is stored of one result; beginning and end
+	// stay. Zero means tool.MaxOutputBytes, which is the most.
+	StoredBytes int
 	// CostUSD is the most that the answers may cost at list prices; zero for
 	// no limit. With unknown prices it is an error.
 	CostUSD float64
@@ -161,7 +164,7 @@ const (
 )
 
 func (l Limits) withDefaults() (Limits, error) {
-	if l.Steps < 0 || l.ToolCalls < 0 || l.Time < 0 || l.OutputBytes < 0 || l.CostUSD < 0 {
+	if l.Steps < 0 || l.ToolCalls < 0 || l.Time < 0 || l.OutputBytes < 0 || l.StoredBytes < 0 || l.CostUSD < 0 {
 		return l, fmt.Errorf("%w: a limit is negative; use 0 for the default", ErrInvalid)
 	}
 	if l.Steps == 0 {

@@ -89,6 +89,7 @@ const (
 func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 	started := n.a.opts.Now()
 	became, plan, decision, result := n.outcome(ctx, c, again)
+	result = bounded(result, n.limits.StoredBytes)
 	t := &n.result.Totals
 	switch became {
 	case callRun:
@@ -126,6 +127,19 @@ func (n *run) one(ctx context.Context, c message.ToolCall, again bool) fate {
 		n.limit("output-bytes", fmt.Sprintf("tools have answered %d bytes, the limit is %d", t.OutputBytes, n.limits.OutputBytes))
 	}
 	return became
+}
+
+// bounded keeps beginning and end of a result that is longer than what may be
+// stored of it.
+func bounded(r tool.Result, most int) tool.Result {
+	if most <= 0 || len(r.Text) <= most {
+		return r
+	}
+	out := tool.NewOutput(most)
+	out.WriteString(r.Text)
+	cut := out.Result(r.Outcome)
+	cut.OriginalBytes = max(cut.OriginalBytes, r.OriginalBytes)
+	return cut
 }
 
 // outcome brings a call to a result, run or not.

@@ -9,6 +9,7 @@ import (
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/trace"
 )
 
 // Look measures the request that would come next, without sending, changing
@@ -85,13 +86,21 @@ func (a *Agent) plan(ctx context.Context, r Request, o contextwindow.ManualOptio
 func (a *Agent) Compact(ctx context.Context, r Request, o contextwindow.ManualOptions) (*contextwindow.Plan, error) {
 	m, in, p, err := a.plan(ctx, r, o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, a.emit(&trace.CompactionFailed{Request: 1, Code: "manual"}))
 	}
 	if err := m.Apply(in, p); err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
 	if err := a.keepCheckpoints(ctx, m); err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
+	}
+	// The events are those of a Fit that made this compaction.
+	made := &contextwindow.Fit{Step: 1, Compactions: []contextwindow.CompactionReport{{Checkpoint: p.Checkpoint, Shape: p.Cut.Shape,
+		TokensBefore: p.TokensBefore, TokensAfter: p.TokensAfter, RetainedUsers: len(p.Users)}}}
+	for _, e := range trace.Compactions(made, trace.TriggerManual) {
+		if err := a.emit(e); err != nil {
+			return p, err
+		}
 	}
 	return p, nil
 }

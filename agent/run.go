@@ -52,6 +52,8 @@ type run struct {
 	note     string // what the model is told after the results of its calls
 	denials  int    // answers in a row whose calls were all denied
 	summary  totalsOfTrace
+
+	frontChanged bool // instructions, tools or model are not those of the last run
 }
 
 // Run works on a request until it has a terminal status. The error says that
@@ -113,6 +115,9 @@ func (n *run) step(ctx context.Context) {
 		}
 	}
 	if err != nil {
+		if fit == nil && ctx.Err() == nil {
+			err = errors.Join(err, n.emit(&trace.CompactionFailed{Request: n.summary.requests + 1, Code: "strategy-failed"}))
+		}
 		n.stopUnsent(ctx, fit, err)
 		return
 	}
@@ -268,7 +273,7 @@ func (n *run) end(ctx context.Context) {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	s := n.a.opts.Session
-	err := n.a.settlePending(ctx)
+	err := errors.Join(n.a.settlePending(ctx), n.closeTurn(ctx))
 	status := session.Failed
 	switch n.result.Status {
 	case StatusCompleted:

@@ -25,11 +25,13 @@ func (t *totalsOfTrace) look(f *contextwindow.Fit) {
 	}
 }
 
-func (n *run) emit(p trace.Payload) error {
-	if n.a.opts.Trace == nil {
+func (n *run) emit(p trace.Payload) error { return n.a.emit(p) }
+
+func (a *Agent) emit(p trace.Payload) error {
+	if a.opts.Trace == nil {
 		return nil
 	}
-	if err := n.a.opts.Trace.Emit(p); err != nil {
+	if err := a.opts.Trace.Emit(p); err != nil {
 		return fmt.Errorf("write trace: %w", err)
 	}
 	return nil

@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,9 +240,60 @@ func (n *run) tell(f *contextwindow.Fit) {
 	default:
 		n.a.show(Notice{Kind: "warning", Text: f.Warning})
 	}
-	if f.Restructured && f.Step > 1 && f.Action != contextwindow.Stop && fresh != nil {
-		n.a.show(Notice{Kind: "cache", Text: fmt.Sprintf("the provider's cache does not cover %d tokens of this request: about $%.4f", f.FreshTokens, *fresh)})
+	if why := n.broken(f); why != "" && f.Action != contextwindow.Stop {
+		text := fmt.Sprintf("%s: %d tokens are read anew", why, f.FreshTokens)
+		if fresh != nil {
+			text += fmt.Sprintf(", about $%.4f", *fresh)
+		}
+		n.a.show(Notice{Kind: "cache", Text: text})
 	}
+}
+
+// broken says why the provider's cache does not cover the beginning of a
+// request, empty when it does or when there was none. It is said before the
+// request goes out.
+func (n *run) broken(f *contextwindow.Fit) string {
+	switch {
+	case f.Step > 1 && f.Restructured:
+		return "the window was rearranged, which breaks the provider's cache"
+	case f.Step > 1 || n.a.requests == 0:
+		return ""
+	case n.frontChanged:
+		return "instructions, tools or the model have changed since the last request, which breaks the provider's cache"
+	}
+	if ttl, known := n.a.opts.Cache.TTL.Get(); known && ttl > 0 && n.input.Idle > ttl {
+		return "the provider's cache has expired since the last request"
+	}
+	return ""
+}
+
+// frontState is the name of the session's state with the hash of what stands
+// before the conversation.
+const frontState = "front"
+
+// front takes note of what stands before the conversation in this run, and
+// whether it is something else than in the last one.
+func (n *run) front(ctx context.Context) error {
+	h := sha256.New()
+	for _, m := range n.request.Instructions {
+		d := m.Hash()
+		h.Write(d[:])
+	}
+	tools, err := json.Marshal(n.input.Tools)
+	if err != nil {
+		return fmt.Errorf("look at tools: %w", err)
+	}
+	h.Write(tools)
+	h.Write([]byte(n.a.caps.Provider + " " + n.a.caps.Model))
+	now := hex.AppendEncode(nil, h.Sum(nil))
+	last := n.a.opts.Session.State(frontState)
+	if bytes.Equal(last, now) {
+		return nil
+	}
+	n.frontChanged = len(last) > 0
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return n.a.opts.Session.SetStates(ctx, map[string][]byte{frontState: now})
 }
 
 // prices says what reading a request costs at list prices: the part that the

@@ -292,6 +292,17 @@ func TestLargeOutputIsShownCut(t *testing.T) {
 	if err != nil || result(whole.Message).Text() != big {
 		t.Errorf("stored: %d bytes, %v", len(result(whole.Message).Text()), err)
 	}
+	b.request.Limits.StoredBytes = 20_000
+	b.model.reply = func(i int, r model.Request) modeltest.Reply {
+		if i == 2 {
+			return modeltest.Call(call("d", "read", big))
+		}
+		return say("done")
+	}
+	b.run("again")
+	if cut, err := b.session.MessageAt(t.Context(), 6); err != nil || len(result(cut.Message).Text()) > 20_000 || result(cut.Message).OriginalBytes != len(big) {
+		t.Errorf("stored: %d bytes, %v", len(result(cut.Message).Text()), err)
+	}
 	b.reopen()
 	if again := result(b.session.Transcript().At(2)); again.Text() != shown.Text() {
 		t.Error("another cut after a restart")
@@ -314,5 +325,90 @@ func TestParallelResultsB2(t *testing.T) {
 	res := b.run("Read.")
 	if res.Status != agent.StatusCompleted || len(b.read.runs) == 0 || len(b.read.runs) == 12 || res.Totals.Refused != 12-len(b.read.runs) {
 		t.Errorf("result %+v, %d runs", res, len(b.read.runs))
+	}
+}
+
+// B11: every entry recovers, the first request of a run as well as a later
+// one, and a recovery leaves nothing behind that would keep the next run's
+// events back. F-SEC-09: a run that the context ends says so.
+func TestRecoveryAtEveryEntryB11(t *testing.T) {
+	refuse := map[int]bool{}
+	count := 0
+	b := newBench(t, contextwindow.Compact, 64000, func(i int, r model.Request) modeltest.Reply {
+		if refuse[i] {
+			return overflow()
+		}
+		if count++; count%12 != 0 {
+			return modeltest.Call(call(fmt.Sprint("c", count), "read", part(count, 900)))
+		}
+		return say("done")
+	})
+	b.run("Read it all.")
+	for _, at := range []int{0, 0, 3} {
+		refuse = map[int]bool{len(b.model.requests) + at: true}
+		before := len(b.trace.Events)
+		res := b.run("And once more.")
+		if res.Status != agent.StatusCompleted || res.Totals.Recoveries != 1 {
+			t.Fatalf("refused request %d: %+v", at, res)
+		}
+		kinds := map[trace.Type]int{}
+		for _, e := range b.trace.Events[before:] {
+			kinds[e.Payload.Type()]++
+		}
+		if kinds[trace.TypeContextOverflow] != 1 || kinds[trace.TypeContextBudgeted] != res.Totals.Requests || kinds[trace.TypeRequestCompleted] != res.Totals.Requests ||
+			kinds[trace.TypeRunStarted] != 1 || kinds[trace.TypeRunCompleted] != 1 {
+			t.Errorf("refused request %d: events %v, %d requests", at, kinds, res.Totals.Requests)
+		}
+	}
+	// When nothing is left that could be left out, the status is not that of an answer.
+	for i := range 50 {
+		refuse[len(b.model.requests)+i] = true
+	}
+	if res := b.run("And the last."); res.Status == agent.StatusCompleted || res.Text != "" {
+		t.Errorf("result %+v", res)
+	}
+}
+
+// A request that breaks the provider's cache says so before it goes out.
+func TestBrokenCacheIsToldBefore(t *testing.T) {
+	b := newBench(t, contextwindow.Warn, 64000, func(int, model.Request) modeltest.Reply { return say("done") })
+	told := func() (texts []string) {
+		for _, e := range b.events {
+			if n, ok := e.(agent.Notice); ok && n.Kind == "cache" {
+				texts = append(texts, n.Text)
+			}
+		}
+		return texts
+	}
+	b.run("one")
+	b.run("two")
+	b.reopen()
+	b.run("three")
+	if got := told(); len(got) != 0 {
+		t.Errorf("told %q", got)
+	}
+	b.request.Instructions = []message.Message{{ID: "i", Role: message.RoleSystem, Blocks: []message.Block{message.Text{Text: "Be long."}}}}
+	b.run("four")
+	if got := told(); len(got) != 1 || !strings.Contains(got[0], "instructions") {
+		t.Errorf("told %q", got)
+	}
+}
+
+// C16: a request that was too long does not make the next one too long.
+func TestRequestAfterOneThatWasTooLong(t *testing.T) {
+	b := newBench(t, contextwindow.Compact, 16000, func(int, model.Request) modeltest.Reply { return say("here") })
+	if res := b.run(prose(1, 30000)); res.Limit != "context" {
+		t.Fatalf("result %+v", res)
+	}
+	if res := b.run("A short one."); res.Status != agent.StatusCompleted {
+		t.Errorf("result %+v", res)
+	}
+	seen := b.model.requests[0].Messages
+	if len(seen) != 2 || seen[0].Text() != "A short one." || !strings.Contains(seen[1].Text(), "did not complete") {
+		t.Errorf("the model saw %+v", seen)
+	}
+	b.reopen()
+	if res := b.run("Another."); res.Status != agent.StatusCompleted {
+		t.Errorf("result %+v", res)
 	}
 }

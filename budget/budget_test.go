@@ -228,8 +228,8 @@ func TestRemainingIsWhatTheMandatoryPartLeaves(t *testing.T) {
 }
 
 // F-BUD-05, F-BUD-06: the whole request is judged, schemas and instructions in
-// categories of their own, and the wrapper that is injected into another
-// engine's request weighs like any other instruction.
+// categories of their own, and so is the wrapper that carries a conversation
+// into another engine.
 func TestWholeRequestIsJudgedWithItsWrapper(t *testing.T) {
 	b := newBudget(t, 32_000, 8_000, budget.Settings{})
 	var request budget.Breakdown
@@ -237,18 +237,17 @@ func TestWholeRequestIsJudgedWithItsWrapper(t *testing.T) {
 	request[budget.Instructions] = 1_000
 	request[budget.ToolSchemas] = 2_000
 	var wrapper budget.Breakdown
-	wrapper[budget.Instructions] = 990
-	wrapper[budget.Framing] = 10
+	wrapper[budget.Wrapper] = 1000
 	whole := request.Plus(wrapper)
 	if whole.Total() != 16_000 || b.Check(whole.Total(), 0) != budget.Fits {
 		t.Fatalf("%d tokens: %s", whole.Total(), b.Check(whole.Total(), 0))
 	}
-	wrapper[budget.Framing]++
+	wrapper[budget.Wrapper]++
 	whole = request.Plus(wrapper)
 	if got := b.Check(whole.Total(), 0); got != budget.Overflow {
 		t.Errorf("one token of wrapper more: %s", got)
 	}
-	if whole[budget.Instructions] != 1_990 || whole[budget.ToolSchemas] != 2_000 {
+	if whole[budget.Instructions] != 1_000 || whole[budget.Wrapper] != 1_001 || whole[budget.ToolSchemas] != 2_000 {
 		t.Errorf("breakdown %v", whole)
 	}
 }

@@ -33,14 +33,17 @@ const (
 	Images
 	// Framing: what the provider adds around messages, and rounding.
 	Framing
+	// Wrapper: the text that carries a conversation into another engine,
+	// besides the content that it carries (F-BUD-06).
+	Wrapper
 
 	// CategoryCount is the number of categories.
-	CategoryCount = int(Framing) + 1
+	CategoryCount = int(Wrapper) + 1
 )
 
 func categoryNames() [CategoryCount]string {
 	return [CategoryCount]string{"instructions", "memory", "conversation", "currentRequest", "reasoning",
-		"toolCalls", "toolResults", "toolSchemas", "images", "framing"}
+		"toolCalls", "toolResults", "toolSchemas", "images", "framing", "wrapper"}
 }
 
 // String returns the name used in JSON, for example "toolResults".
@@ -118,10 +121,14 @@ func (b Breakdown) Minus(o Breakdown) Breakdown {
 	return b
 }
 
-// MarshalJSON writes an object with every category's name, in order.
+// MarshalJSON writes an object with every category's name, in order; the
+// wrapper, which only other engines have, where there is one.
 func (b Breakdown) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, n := range b {
+		if Category(i) == Wrapper && n == 0 {
+			continue
+		}
 		if i > 0 {
 			out = append(out, ',')
 		}

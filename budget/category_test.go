@@ -3,6 +3,7 @@ package budget_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,7 +20,7 @@ func drawBreakdown(t *rapid.T, name string) budget.Breakdown {
 }
 
 func TestCategoriesAreComplete(t *testing.T) {
-	want := []string{"instructions", "memory", "conversation", "currentRequest", "reasoning", "toolCalls", "toolResults", "toolSchemas", "images", "framing"}
+	want := []string{"instructions", "memory", "conversation", "currentRequest", "reasoning", "toolCalls", "toolResults", "toolSchemas", "images", "framing", "wrapper"}
 	all := budget.Categories()
 	if len(all) != len(want) || budget.CategoryCount != len(want) {
 		t.Fatalf("%d categories, CategoryCount %d, want %d", len(all), budget.CategoryCount, len(want))
@@ -58,7 +59,7 @@ func TestUnknownCategoriesAreRefused(t *testing.T) {
 			t.Errorf("category %d has no text", int(c))
 		}
 	}
-	if s := budget.Category(11).String(); s != "category(11)" {
+	if s := budget.Category(12).String(); s != "category(12)" {
 		t.Errorf("String = %q", s)
 	}
 }
@@ -67,6 +68,9 @@ func TestBreakdownJSON(t *testing.T) {
 	var b budget.Breakdown
 	b[budget.Memory] = 7
 	b[budget.Framing] = -1
+	if got, err := json.Marshal(budget.Breakdown{budget.Wrapper: 3}); err != nil || !strings.HasSuffix(string(got), `,"framing":0,"wrapper":3}`) {
+		t.Errorf("json.Marshal = %s, %v", got, err)
+	}
 	const want = `{"instructions":0,"memory":7,"conversation":0,"currentRequest":0,"reasoning":0,"toolCalls":0,"toolResults":0,"toolSchemas":0,"images":0,"framing":-1}`
 	got, err := json.Marshal(b)
 	if err != nil || string(got) != want {

@@ -116,6 +116,10 @@ func (m *Manager) leaveOut(in Input) error {
 func (m *Manager) measure(in Input, f *Fit) {
 	f.sample = tokencount.Sample{Counted: m.view.Breakdown(), Generation: m.sampleGeneration(m.view.Generation()), Complete: in.Complete}
 	f.MandatoryTokens = m.view.MandatoryTokens()
+	if in.Wrapper != nil {
+		f.sample.Counted[budget.Wrapper] = max(0, in.Wrapper(m.view.Messages()))
+		f.MandatoryTokens += max(0, in.Wrapper(nil))
+	}
 	m.weigh(f)
 }
 

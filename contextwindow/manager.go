@@ -199,6 +199,10 @@ type Input struct {
 	// Idle is the time since the last request, for judging whether the
 	// provider's cache still holds it; zero when unknown.
 	Idle time.Duration
+	// Wrapper says how many tokens it takes, besides their content, to carry
+	// these messages into another engine (F-BUD-06); of no messages, what it
+	// takes in any case. Nil when the request goes out as it is.
+	Wrapper func([]message.Message) int
 	// Complete says that instructions, tools and transcript are everything
 	// the provider will see. A live run is complete; most session files are
 	// not.

@@ -47,6 +47,26 @@ func placeholder(s string) bool {
 		return true
 	}
 	l := lowerASCII(s)
-	return strings.Contains(l, "xxxx") || strings.Contains(l, "....") ||
-		strings.Contains(l, "example") || strings.Contains(l, "placeholder") || strings.HasPrefix(l, "your")
+	return crossed(s) || strings.Contains(l, "....") || strings.Contains(l, "example") || strings.Contains(l, "placeholder") ||
+		strings.HasPrefix(l, "your") && (!strings.ContainsAny(l, digits) || strings.ContainsAny(l[4:min(5, len(l))], "_-"))
+}
+
+// crossed reports whether a value is crossed out: eight times the same x, or
+// half of it. Four in a row come up in keys by chance.
+func crossed(s string) bool {
+	for _, x := range []byte{'x', 'X'} {
+		run, most := 0, 0
+		for i := range len(s) {
+			if s[i] == x {
+				run++
+			} else {
+				run = 0
+			}
+			most = max(most, run)
+		}
+		if most >= 8 || most >= 4 && 2*most >= len(s) {
+			return true
+		}
+	}
+	return false
 }

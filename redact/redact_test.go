@@ -352,3 +352,17 @@ func BenchmarkHostile(b *testing.B) {
 		})
 	}
 }
+
+// A key in which x comes up by chance is one all the same.
+func TestKeyWithCrosses(t *testing.T) {
+	for _, body := range []string{"R43x98oRlB7xCWXXxX98", "04kxxxxbLH7jOxmxsW9p", "yourNbLH7jOxmx8sW9pA"} {
+		if _, hits := redact.New(nil).Text("use gl" + "pat-" + body + " now"); len(hits) != 1 {
+			t.Errorf("%s is taken for an example", body)
+		}
+	}
+	for _, body := range []string{"xxxxxxxxxxxxxxxxxxxx", "XXXXXXXXXXXXabcdefgh", "your-token-goes-here-please"} {
+		if _, hits := redact.New(nil).Text("use gl" + "pat-" + body + " now"); len(hits) != 0 {
+			t.Errorf("%s is taken for a key", body)
+		}
+	}
+}

@@ -42,7 +42,7 @@ const Version = 1
 type Type string
 
 // The event types (F-EVT-01 names the context.… types except overflow and
-// mark).
+// mark; the engine.… types are those of turns that another engine runs).
 const (
 	TypeRunStarted          Type = "run.started"
 	TypeContextBudgeted     Type = "context.budgeted"
@@ -53,6 +53,8 @@ const (
 	TypeLimitReached        Type = "context.limit_reached"
 	TypeContextOverflow     Type = "context.overflow"
 	TypeContextMark         Type = "context.mark"
+	TypeEngineTurn          Type = "engine.turn"
+	TypeEngineUsage         Type = "engine.usage"
 	TypeRequestCompleted    Type = "request.completed"
 	TypeToolCompleted       Type = "tool.completed"
 	TypeRunCompleted        Type = "run.completed"
@@ -71,8 +73,9 @@ var (
 // A Payload is what an event of one type says. The implementations are the
 // pointer types *RunStarted, *ContextBudgeted, *ContextWarning,
 // *CompactionStarted, *CompactionCompleted, *CompactionFailed, *LimitReached,
-// *ContextOverflow, *ContextMark, *RequestCompleted, *ToolCompleted,
-// *RunCompleted and *Unknown; a type switch over these is complete.
+// *ContextOverflow, *ContextMark, *EngineTurn, *EngineUsage,
+// *RequestCompleted, *ToolCompleted, *RunCompleted and *Unknown; a type switch
+// over these is complete.
 type Payload interface {
 	// Type returns the name of the event type.
 	Type() Type
@@ -125,6 +128,10 @@ func newPayload(t Type) Payload {
 		return &ContextOverflow{}
 	case TypeContextMark:
 		return &ContextMark{}
+	case TypeEngineTurn:
+		return &EngineTurn{}
+	case TypeEngineUsage:
+		return &EngineUsage{}
 	case TypeRequestCompleted:
 		return &RequestCompleted{}
 	case TypeToolCompleted:

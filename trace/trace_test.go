@@ -56,6 +56,9 @@ func oneOfEach() []trace.Payload {
 			Instructions: trace.Instructions{Hash: message.Hash{6}, Paths: []string{"AGENTS.md"}},
 			Ledger: trace.LedgerChange{Whole: true, Removed: []string{"m2#0"}, Changed: []activeview.Line{changed},
 				Added: []activeview.Line{line}, Hash: hash}},
+		&trace.EngineTurn{Request: 1, Engine: "codex", Version: "0.171.0", Carry: "thread", Thread: "t-1", Origin: "rebuilt", Reason: "transcript-changed",
+			WrapperTokens: 5000, WrapperBytes: 21000, OccupancyTokens: 300},
+		&trace.EngineUsage{Request: 1, OccupancyTokens: 5510, Estimated: true, Unknown: true, Usage: usage, WindowTokens: 190000, Compaction: true},
 		&trace.ContextWarning{Request: 1, Code: trace.WarningOverBudget, EstimatedTokens: 190000, AvailableTokens: 183616},
 		&trace.ContextOverflow{Request: 1, Attempt: 1, Provider: "anthropic", Status: 400, Code: "invalid_request_error",
 			EstimatedTokens: 198000, UsedTokens: 201000, LimitTokens: 200000, Evidence: true},
@@ -120,8 +123,8 @@ func TestEveryEventType(t *testing.T) {
 		seen[e.Payload.Type()] = true
 		n++
 	}
-	if n != len(want) || len(seen) != 11 {
-		t.Errorf("read %d events of %d types, want %d of 11", n, len(seen), len(want))
+	if n != len(want) || len(seen) != 13 {
+		t.Errorf("read %d events of %d types, want %d of 13", n, len(seen), len(want))
 	}
 	if p := r.Problems(); len(p) != 0 {
 		t.Errorf("problems in a sound trace: %v", p)

@@ -24,7 +24,7 @@ func main() { os.Exit(program()) }
 // end let it leave a whole session and no child process; a second one ends it
 // at once.
 func program() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return run(ctx)
@@ -39,11 +39,12 @@ func run(ctx context.Context) int {
 	if w, _, err := term.GetSize(os.Stdout.Fd()); err == nil && w > 0 {
 		width = w
 	}
+	terminal := term.IsTerminal(os.Stdout.Fd())
 	out := colorprofile.NewWriter(os.Stdout, os.Environ())
 	color := out.Profile >= colorprofile.ANSI
 	return cli.Main(ctx, cli.Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), HomeDir: home,
-		Color: color, WidthColumns: width, Version: version,
+		Terminal: terminal, Color: color, WidthColumns: width, Version: version,
 		Dark: sync.OnceValue(func() bool { return lipgloss.HasDarkBackground(os.Stdin, os.Stdout) }),
 	})
 }

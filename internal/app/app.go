@@ -17,6 +17,7 @@ import (
 
 	"github.com/forge-agent/forge/agent"
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/codexapp"
 	"github.com/forge-agent/forge/compaction"
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/internal/config"
@@ -54,6 +55,8 @@ type Options struct {
 	Now      func() time.Time
 	// Version is Forge's.
 	Version string
+	// Carry is how the engine codex gets the conversation.
+	Carry codexapp.Carry
 	// ReadOnly leaves out all tools but those that read.
 	ReadOnly bool
 	// Observer follows the runs; nil for nobody.
@@ -69,6 +72,7 @@ type App struct {
 	temp      string
 	plugins   *plugin.Active
 	servers   *mcp.Servers
+	engine    *codexapp.Engine // nil until the engine codex is used
 	session   *session.Session
 	agent     *agent.Agent
 	learned   map[string]*tokencount.Calibration
@@ -139,7 +143,7 @@ func (a *App) openPlugins(ctx context.Context) error {
 
 // Close ends servers and plugins and gives the session back.
 func (a *App) Close() error {
-	var errs []error
+	errs := []error{a.closeCodex()}
 	if a.session != nil {
 		errs = append(errs, a.session.Close())
 		a.session = nil

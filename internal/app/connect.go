@@ -126,8 +126,7 @@ func noKey(id string) error {
 			local = append(local, fmt.Sprintf("%s (%s)", r.Name, r.Endpoint))
 			continue
 		}
-		vars := r.Variables()
-		remote = append(remote, vars[len(vars)-1])
+		remote = append(remote, r.Variables()[1]) // the vendor's own
 	}
 	what := "no provider is named and no key is set"
 	if id != "" {
@@ -135,7 +134,7 @@ func noKey(id string) error {
 	}
 	return fmt.Errorf("%w: %s.\n"+
 		"  Set one of %s, or run \"forge auth login PROVIDER\".\n"+
-		"  With a server on this machine: forge run --provider ollama --model NAME \"…\"; others are %s.\n"+
+		"  With a server on this machine: forge run --provider ollama --model NAME \"…\"; known are %s.\n"+
 		"  Without any key, look at a session of another agent: forge replay FILE",
 		ErrNoModel, what, strings.Join(remote, ", "), strings.Join(local, ", "))
 }

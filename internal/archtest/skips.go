@@ -10,8 +10,8 @@ import (
 // What a test may be skipped for want of, none of which is missing where .ci/run
 // has prepared the machine: the variable that names session files outside the
 // repository, the one that asks for inputs that take long, the one that names a
-// database server, a browser, and a terminal to run in.
-var skipReasons = []string{"FORGE_CORPUS", "FORGE_SOAK", "FORGE_POSTGRES_DSN", "chromium", "tmux"}
+// database server, the one that names Codex, a browser, and a terminal to run in.
+var skipReasons = []string{"FORGE_CORPUS", "FORGE_SOAK", "FORGE_POSTGRES_DSN", "FORGE_CODEX_PATH", "chromium", "tmux"}
 
 // checkSkips reports skipped tests that do not say which of these would run
 // them. Inputs that a fuzz function or a property test passes over

@@ -15,6 +15,7 @@ import (
 
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/internal/app"
 	"github.com/forge-agent/forge/sessionfile"
 )
 
@@ -40,6 +41,8 @@ type Env struct {
 	Environ []string
 	// HomeDir is the user's home directory, empty when there is none.
 	HomeDir string
+	// Terminal says that Stdout is a terminal.
+	Terminal bool
 	// Color says whether output may hold colours, WidthColumns how wide a
 	// line may be.
 	Color        bool
@@ -73,7 +76,11 @@ func Main(ctx context.Context, env Env) int {
 	if err == nil {
 		return ExitOK
 	}
-	fmt.Fprintf(env.Stderr, "forge: %s\n", oneLine(err))
+	text := oneLine(err)
+	if errors.Is(err, app.ErrNoModel) {
+		text = err.Error() // what would serve, one to a line
+	}
+	fmt.Fprintf(env.Stderr, "forge: %s\n", text)
 	return exitCode(err)
 }
 
@@ -129,16 +136,28 @@ func requestFlag(c *cobra.Command, number int) error {
 func newRoot(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "forge",
-		Short: "See, budget and audit the context window of coding agents",
-		Long: "Forge shows what fills the context window of a coding agent, request by request, " +
-			"and proves it against what the provider reported. It reads session files of Claude Code, Codex, pi, " +
-			"OpenCode, Gemini CLI and plain message arrays, and needs no key and no network.",
-		Example: `  forge replay session.jsonl                # the budget before every request
+		Short: "A coding agent that knows, shows and proves what is in its context window",
+		Long: "Forge is a coding agent for the terminal that budgets its context window before every model request, shows what is in it, " +
+			"and keeps what you forbade. Without a command it starts the terminal interface.\n\n" +
+			"It also shows what fills the window of other agents, request by request, and proves it against what the provider reported: it reads " +
+			"session files of Claude Code, Codex, pi, OpenCode, Gemini CLI and plain message arrays. That needs no key and no network.",
+		Example: `  forge                                     # the terminal interface
+  forge run "why does TestParse fail?"      # one task, then end
+  forge resume --last                       # go on with the last session of this folder
+  forge replay session.jsonl                # the budget before every request
   forge context session.jsonl               # what is in the window at the end
   forge inspect session.jsonl --html out.html
   forge compact session.jsonl --dry-run     # what Forge would keep of it
   forge count notes.md --model gpt-5
   forge models show claude-sonnet-4-5`,
+	}
+	var interactive runFlags
+	interactive.config = addConfigFlags(root)
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if !env.Terminal {
+			return c.Help()
+		}
+		return interactive.interactive(c.Context(), env)
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		text, _, isNumber := strings.Cut(err.Error(), ": strconv.")
@@ -147,6 +166,6 @@ func newRoot(env *Env) *cobra.Command {
 		}
 		return usageError{err}
 	})
-	root.AddCommand(newRun(env), newAsk(env), newResume(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env))
+	root.AddCommand(newRun(env), newAsk(env), newResume(env), newCodex(env), newDoctor(env), newReference(env), newReplay(env), newContext(env), newCount(env), newInspect(env), newCompact(env), newModels(env), newAuth(env), newSessions(env), newTraces(env), newPlugins(env), newSkills(env), newConfig(env), newEval(env))
 	return root
 }

@@ -22,6 +22,7 @@ type progress struct {
 	env     *Env
 	flags   *runFlags
 	newline bool // the output ends a line
+	said    bool // something of the present answer
 	denied  bool // the present call
 }
 
@@ -35,6 +36,8 @@ func (p *progress) event(e agent.Event) {
 		return
 	}
 	switch e := e.(type) {
+	case agent.Budgeted:
+		p.said = false
 	case agent.TextDelta:
 		p.text(e.Text)
 	case agent.Retrying:
@@ -80,7 +83,7 @@ func (p *progress) text(s string) {
 		return
 	}
 	io.WriteString(p.env.Stdout, s)
-	p.newline = strings.HasSuffix(s, "\n")
+	p.said, p.newline = true, strings.HasSuffix(s, "\n")
 }
 
 func (p *progress) endLine() {
@@ -137,6 +140,9 @@ func (p *progress) result(r *agent.Result, sessionID string) error {
 			*agent.Result
 			Session string `json:"session"`
 		}{r, sessionID})
+	}
+	if !p.said {
+		p.text(r.Text) // not every provider streams
 	}
 	p.endLine()
 	if p.flags.quiet {

@@ -10,12 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"github.com/forge-agent/forge/agent"
+	"github.com/forge-agent/forge/codexapp"
 	"github.com/forge-agent/forge/internal/app"
 	"github.com/forge-agent/forge/internal/config"
+	"github.com/forge-agent/forge/internal/credential"
+	"github.com/forge-agent/forge/internal/tui"
 	"github.com/forge-agent/forge/internal/vocabulary"
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/redact"
 	"github.com/forge-agent/forge/session"
 )
@@ -51,6 +57,7 @@ type runFlags struct {
 	readOnly      bool // tools that read, and no others
 	images        []string
 	session       string
+	carry         string // how the engine codex gets the conversation
 	last          bool
 	config        func() map[string]string
 }
@@ -59,6 +66,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the outcome as JSON")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer only")
 	c.Flags().StringArrayVar(&f.images, "image", nil, "a picture that goes with the request (png, jpeg, gif, webp)")
+	c.Flags().StringVar(&f.carry, "carry", string(codexapp.Wrapper), "how the engine codex gets the conversation: wrapper or thread")
 	f.config = addConfigFlags(c)
 }
 
@@ -96,6 +104,28 @@ func newAsk(env *Env) *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	return cmd
+}
+
+func newCodex(env *Env) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "codex TASK...",
+		Short: "Work on a task with the official Codex program as the engine",
+		Long: "Work on a task like \"forge run\", with the official Codex program making the model requests (\"codex app-server\"). " +
+			"Forge hands it a bounded view of the session, records everything it reports, and answers what it asks leave for by the policy. " +
+			"Codex compacts on its own; Forge says when, and interrupts it when it does nothing else. Sign-in is Codex's (\"codex login\").\n\n" +
+			"--carry wrapper puts the view of the session before each task; --carry thread keeps Codex's own thread and sends what is new.",
+		Example: "  forge codex \"why does TestParse fail?\"\n  forge codex --carry thread --session 3f2a \"go on\"\n  FORGE_CODEX_PATH=~/bin/codex forge run --engine codex \"fix it\"",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := c.Flags().Set("engine", app.EngineCodex); err != nil {
+				return err
+			}
+			return f.run(c.Context(), env, args)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.session, "session", "", "go on with this stored session instead of a new one")
 	return cmd
 }
 
@@ -167,11 +197,7 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	if err != nil {
 		return nil, err
 	}
-	choice, err := app.Choose(&settings.Values, known, keys, env.Getenv)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	m, err := app.Connect(choice, &settings.Values)
+	choice, m, err := chooseModel(env, &settings.Values, known, keys)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -193,12 +219,27 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	}
 	e.app, err = app.Open(ctx, app.Options{
 		Values: &settings.Values, Home: home, Directory: here, Environ: env.Environ, Getenv: env.Getenv, Choice: choice, Model: m,
-		Counter: vocabulary.Counter, Store: e.store, Redactor: redactor(env, settings, choice), Now: time.Now, Version: env.Version, Observer: observer, ReadOnly: f.readOnly,
+		Counter: vocabulary.Counter, Store: e.store, Redactor: redactor(env, settings, choice), Now: time.Now, Version: env.Version, Observer: observer, ReadOnly: f.readOnly, Carry: codexapp.Carry(f.carry),
 	})
 	if err != nil {
 		return e, err
 	}
 	return e, f.resume(ctx, e)
+}
+
+// chooseModel settles what is asked. The engine codex knows its providers and
+// keys itself.
+func chooseModel(env *Env, v *config.Values, known *catalog.Catalog, keys *credential.Store) (app.Choice, model.Model, error) {
+	if v.Engine == app.EngineCodex {
+		choice := app.ChooseCodex(v, known)
+		return choice, app.CodexModel(choice), nil
+	}
+	choice, err := app.Choose(v, known, keys, env.Getenv)
+	if err != nil {
+		return choice, nil, err
+	}
+	m, err := app.Connect(choice, v)
+	return choice, m, err
 }
 
 // redactor takes out what is known to be secret, beside what looks like it.
@@ -329,6 +370,31 @@ func pipedInput(env *Env) (string, error) {
 }
 
 // interactive runs the terminal interface.
-func (f *runFlags) interactive(context.Context, *Env) error {
-	return usagef("the terminal interface is not there yet; give a task")
+func (f *runFlags) interactive(ctx context.Context, env *Env) (err error) {
+	in, isFile := env.Stdin.(*os.File)
+	if !isFile || !term.IsTerminal(in.Fd()) || !env.Terminal {
+		return usagef("the terminal interface needs a terminal; give a task: forge run \"what is to be done\"")
+	}
+	known, err := loadCatalog(env)
+	if err != nil {
+		return err
+	}
+	keys, err := keyStore(env)
+	if err != nil {
+		return err
+	}
+	t := app.NewTerminal(known, keys)
+	e, err := f.open(ctx, env, t.Observe)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := t.Begin(ctx, e.app); err != nil {
+		return err
+	}
+	err = tui.Run(ctx, t, tui.Options{Input: in, Environ: env.Environ})
+	if s := e.app.Session(); err == nil && s != nil && s.Header().Messages > 0 {
+		fmt.Fprintf(env.Stderr, "go on with: forge resume %s\n", s.ID()[:8])
+	}
+	return err
 }

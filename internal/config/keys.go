@@ -148,7 +148,6 @@ func extensionKeys() []Key {
 func storeKeys() []Key {
 	return []Key{
 		{Path: "trace.enabled", Type: Boolean, Default: true, Project: Never, Doc: "Whether each run writes a trace. Traces hold decisions and hashes, no content."},
-		{Path: "trace.maxBytes", Type: Integer, Default: 16 << 20, Least: 64 << 10, Most: maxBytes, Project: Never, Doc: "The most that a trace takes, in bytes."},
 		{Path: "compaction", Type: Ignored, Project: Free,
 			Doc: "Was never a setting here, but is one in files of other agents. It is ignored with a warning (requirement P-MAN-02)."},
 	}

@@ -120,6 +120,5 @@ type Provider struct {
 
 // Trace are the settings of traces.
 type Trace struct {
-	Enabled  bool `json:"enabled"`
-	MaxBytes int  `json:"maxBytes"`
+	Enabled bool `json:"enabled"`
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/forge-agent/forge/internal/eval/estimate"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/catalog"
@@ -92,7 +93,7 @@ func TestSplitGoesByCase(t *testing.T) {
 		"owner/repo@1:x/testdata/TestImageUploadAgentStreaming/m-stream.yaml#0": "image#0",
 		"owner/repo@1:x/testdata/TestOpenAIWebSearch/generate.yaml#0":           "web_search#0",
 	} {
-		if got := caseName(source); got != want {
+		if got := estimate.CaseName(source); got != want {
 			t.Errorf("%s is case %q, want %q", source, got, want)
 		}
 	}
@@ -134,14 +135,14 @@ func TestTableIsCurrent(t *testing.T) {
 	}
 }
 
-func fitAll(t *testing.T) ([]entry, []recorded, []loaded, string) {
+func fitAll(t *testing.T) ([]entry, []estimate.Recorded, []loaded, string) {
 	t.Helper()
 	dir, models := corpus(t), catalog.Default()
 	sessions, err := readSessions(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := readRequests(dir, models)
+	rows, err := estimate.ReadRequests(dir, models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,16 +163,18 @@ func fitAll(t *testing.T) ([]entry, []recorded, []loaded, string) {
 // reasoning or images, 5 % for the rest, 10 % for each family; at most 2 % of
 // the requests are short beyond a band of at most 15 %.
 func TestErrorsOfUnseenRequests(t *testing.T) {
-	rows, err := readRequests(corpus(t), catalog.Default())
+	rows, err := estimate.ReadRequests(corpus(t), catalog.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := judgeRequests(o200k.New(), rows, tokencount.ProfileOf)
 	unseen := func(pick func(judged) bool) pooled {
-		return pool(all, func(j judged) bool { return inTest(j.testCase) && j.kind != kindServerContent && pick(j) })
+		return pool(all, func(j judged) bool {
+			return estimate.InTest(j.TestCase) && j.Kind != estimate.KindServerContent && pick(j)
+		})
 	}
 	plain := func(j judged) bool {
-		return j.route.Family == "openai" && j.kind != kindSealed && j.kind != kindImage
+		return j.Route.Family == "openai" && j.Kind != estimate.KindSealed && j.Kind != estimate.KindImage
 	}
 	limits := map[string]struct {
 		pick func(judged) bool
@@ -184,7 +187,7 @@ func TestErrorsOfUnseenRequests(t *testing.T) {
 		limits[f] = struct {
 			pick func(judged) bool
 			most float64
-		}{func(j judged) bool { return j.route.Family == f }, 0.10}
+		}{func(j judged) bool { return j.Route.Family == f }, 0.10}
 	}
 	for name, l := range limits {
 		p := unseen(l.pick)
@@ -197,8 +200,8 @@ func TestErrorsOfUnseenRequests(t *testing.T) {
 		t.Errorf("%d of %d requests are short beyond the band, whose median is %.1f %%", p.short, len(p.errors), 100*quantile(p.bands, .5))
 	}
 	for _, r := range rows {
-		if r.route.Family == "" {
-			t.Errorf("%s: the catalog does not know %s", r.source, r.route.Model)
+		if r.Route.Family == "" {
+			t.Errorf("%s: the catalog does not know %s", r.Source, r.Route.Model)
 		}
 	}
 }
@@ -211,10 +214,10 @@ func TestGrowthOfSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byFormat := map[string][]compared{}
-	var all []compared
+	byFormat := map[string][]estimate.Compared{}
+	var all []estimate.Compared
 	for _, l := range sessions {
-		cs, err := judge(l, catalog.Default())
+		cs, err := estimate.Judge(l.session, catalog.Default())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +240,7 @@ func TestGrowthOfSessions(t *testing.T) {
 	}
 	short := 0
 	for _, c := range all {
-		if c.reported > c.estimate+c.band {
+		if c.Reported > c.Estimate+c.Band {
 			short++
 		}
 	}
@@ -250,23 +253,23 @@ func TestGrowthOfSessions(t *testing.T) {
 }
 
 // medians returns the median errors of growth, ours and that of bytes/4.
-func medians(cs []compared) (own, peer float64) {
+func medians(cs []estimate.Compared) (own, peer float64) {
 	var a, b []float64
 	for _, c := range cs {
-		if c.growth > 0 {
-			a = append(a, math.Abs(float64(c.ownStep-c.growth))/float64(c.growth))
-			b = append(b, math.Abs(float64(c.bytesGrowth-c.growth))/float64(c.growth))
+		if c.Growth > 0 {
+			a = append(a, math.Abs(float64(c.OwnStep-c.Growth))/float64(c.Growth))
+			b = append(b, math.Abs(float64(c.BytesGrowth-c.Growth))/float64(c.Growth))
 		}
 	}
 	return quantile(a, .5), quantile(b, .5)
 }
 
 // medianBeyondFree is the median error of growth beyond freeTokens.
-func medianBeyondFree(cs []compared) float64 {
+func medianBeyondFree(cs []estimate.Compared) float64 {
 	var out []float64
 	for _, c := range cs {
-		if c.growth > 0 {
-			out = append(out, max(0, math.Abs(float64(c.ownStep-c.growth))-freeTokens)/float64(c.growth))
+		if c.Growth > 0 {
+			out = append(out, max(0, math.Abs(float64(c.OwnStep-c.Growth))-freeTokens)/float64(c.Growth))
 		}
 	}
 	return quantile(out, .5)

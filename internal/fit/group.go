@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/forge-agent/forge/internal/eval/estimate"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/tokenizer"
@@ -66,21 +67,21 @@ type fitter struct {
 // A sample is a request or a step of growth with its equation.
 type sample struct {
 	variant  int
-	request  recorded // of a request
-	growth   growth   // of a step
+	request  estimate.Recorded // of a request
+	growth   growth            // of a step
 	equation equation
 }
 
-func newFitter(text tokenizer.Counter, g group, rows []recorded, steps []growth) *fitter {
+func newFitter(text tokenizer.Counter, g group, rows []estimate.Recorded, steps []growth) *fitter {
 	f := &fitter{group: g, text: text, layout: layOut(g)}
 	probe := make([]*probes, len(g.variants))
 	for i := range g.variants {
 		probe[i] = newProbes(text, g.skeletonOf(i))
 	}
 	for _, r := range rows {
-		if i := g.variantOf(r.route); i >= 0 {
-			v, fixed := probe[i].measure(r.request)
-			f.requests = append(f.requests, sample{variant: i, request: r, equation: f.layout.equation(i, v, float64(r.reported)-fixed)})
+		if i := g.variantOf(r.Route); i >= 0 {
+			v, fixed := probe[i].measure(r.Request)
+			f.requests = append(f.requests, sample{variant: i, request: r, equation: f.layout.equation(i, v, float64(r.Reported)-fixed)})
 		}
 	}
 	for _, s := range steps {
@@ -95,7 +96,7 @@ func newFitter(text tokenizer.Counter, g group, rows []recorded, steps []growth)
 // fit returns the profiles of the group's variants, fitted on the requests
 // that learn accepts and on the steps that are meant for it. Their number is
 // returned too.
-func (f *fitter) fit(learn func(recorded) bool) (profiles []tokencount.Profile, requests, steps int) {
+func (f *fitter) fit(learn func(estimate.Recorded) bool) (profiles []tokencount.Profile, requests, steps int) {
 	var eqs []equation
 	for _, s := range f.requests {
 		if learn(s.request) && fits(s.request) {
@@ -118,9 +119,9 @@ func (f *fitter) fit(learn func(recorded) bool) (profiles []tokencount.Profile, 
 
 // fits says whether a request can teach anything: it holds all that its
 // report counts.
-func fits(r recorded) bool {
-	switch r.kind {
-	case kindImage, kindAnswerSchema, kindUncounted, kindServerContent:
+func fits(r estimate.Recorded) bool {
+	switch r.Kind {
+	case estimate.KindImage, estimate.KindAnswerSchema, estimate.KindUncounted, estimate.KindServerContent:
 		return false
 	}
 	return true
@@ -192,11 +193,11 @@ const (
 func (f *fitter) band(variant int, p tokencount.Profile) float64 {
 	var short []float64
 	for _, s := range f.requests {
-		if s.variant != variant || inTest(s.request.testCase) || !fits(s.request) {
+		if s.variant != variant || estimate.InTest(s.request.TestCase) || !fits(s.request) {
 			continue
 		}
-		got := tokencount.New(f.text, p).Request(s.request.request).Estimate.Tokens
-		short = append(short, max(0, float64(s.request.reported-got-bandTokens))/float64(got))
+		got := tokencount.New(f.text, p).Request(s.request.Request).Estimate.Tokens
+		short = append(short, max(0, float64(s.request.Reported-got-bandTokens))/float64(got))
 	}
 	return min(mostBand, max(f.group.floor, math.Ceil(100*quantile(short, bandQuantile))/100))
 }
@@ -204,7 +205,7 @@ func (f *fitter) band(variant int, p tokencount.Profile) float64 {
 // entries fits the group on the part of the requests that is for it and
 // returns its lines of the table.
 func (f *fitter) entries() []entry {
-	profiles, requests, steps := f.fit(func(r recorded) bool { return !inTest(r.testCase) })
+	profiles, requests, steps := f.fit(func(r estimate.Recorded) bool { return !estimate.InTest(r.TestCase) })
 	source := f.group.source
 	if steps > 0 {
 		source = fmt.Sprintf("%s; %d steps of growth", source, steps)
@@ -226,6 +227,6 @@ func (f *fitter) entries() []entry {
 
 func hasImage(ms []message.Message) bool {
 	return slices.ContainsFunc(ms, func(m message.Message) bool {
-		return slices.ContainsFunc(m.Blocks, func(b message.Block) bool { return kindOfBlock(b) == kindImage })
+		return slices.ContainsFunc(m.Blocks, func(b message.Block) bool { return estimate.KindOf(b) == estimate.KindImage })
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/forge-agent/forge/internal/eval/estimate"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/sessionfile"
@@ -78,7 +79,7 @@ func growths(l loaded, models *catalog.Catalog) []growth {
 		if last >= 0 {
 			p := s.Requests[last]
 			g := growth{file: l.file, format: s.Format, before: p.Usage.InputTokens, after: r.Usage.InputTokens,
-				route: tokencount.Route{Family: familyOf(modelOf(s, r), models), Model: modelOf(s, r)}}
+				route: tokencount.Route{Family: estimate.FamilyOf(modelOf(s, r), models), Model: modelOf(s, r)}}
 			g.messages = messages(s, p.At, r.At)
 			if modelOf(s, p) == modelOf(s, r) && g.reported() > 0 && r.At > p.At && !changed(s, p.At, r.At) {
 				out = append(out, g)

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/forge-agent/forge/internal/eval/estimate"
 	"github.com/forge-agent/forge/model/catalog"
 	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/tokenizer/o200k"
@@ -68,7 +69,7 @@ func run(o options) error {
 	case o.sessions:
 		return reportSessions(os.Stdout, sessions, models)
 	}
-	rows, err := readRequests(corpus, models)
+	rows, err := estimate.ReadRequests(corpus, models)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func run(o options) error {
 	if o.verbose {
 		for _, j := range judgedRows {
 			if j.err() > 0.05 {
-				fmt.Printf("%-36s %-9s %-16s unseen=%-5v %-20s reported %5d estimate %5d ± %d\n", j.route.Model, j.route.Wire, j.testCase, inTest(j.testCase), j.kind, j.reported, j.estimate, j.band)
+				fmt.Printf("%-36s %-9s %-16s unseen=%-5v %-20s reported %5d estimate %5d ± %d\n", j.Route.Model, j.Route.Wire, j.TestCase, estimate.InTest(j.TestCase), j.Kind, j.Reported, j.estimate, j.band)
 			}
 		}
 	}
@@ -158,10 +159,10 @@ func find(entries []entry, r tokencount.Route) tokencount.Profile {
 }
 
 // summary says what the table was fitted on.
-func summary(rows []recorded, steps []growth) string {
+func summary(rows []estimate.Recorded, steps []growth) string {
 	unseen, learn := 0, 0
 	for _, r := range rows {
-		if inTest(r.testCase) {
+		if estimate.InTest(r.TestCase) {
 			unseen++
 		}
 	}

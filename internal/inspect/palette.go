@@ -8,7 +8,7 @@ import "github.com/forge-agent/forge/budget"
 func order() [budget.CategoryCount]budget.Category {
 	return [...]budget.Category{
 		budget.Instructions, budget.ToolSchemas, budget.Memory, budget.Conversation, budget.CurrentRequest,
-		budget.Reasoning, budget.ToolCalls, budget.ToolResults, budget.Images, budget.Framing,
+		budget.Reasoning, budget.ToolCalls, budget.ToolResults, budget.Images, budget.Framing, budget.Wrapper,
 	}
 }
 
@@ -28,7 +28,7 @@ func categoryTitle(c budget.Category) string {
 }
 
 // colourOf returns a category's colour for a light or a dark background. The
-// twenty colours were searched for so that any two, and more so two that
+// twenty-two colours were searched for so that any two, and more so two that
 // touch in a stack, stay apart with every kind of colour blindness; a test
 // holds them to it.
 func colourOf(c budget.Category, dark bool) string {
@@ -43,6 +43,7 @@ func colourOf(c budget.Category, dark bool) string {
 		budget.ToolResults:    {"#6291c1", "#789fdb"},
 		budget.Images:         {"#772473", "#876179"},
 		budget.Framing:        {"#d0d0d0", "#b2b2b3"},
+		budget.Wrapper:        {"#3c2828", "#f0fa64"},
 	}
 	if c < 0 || int(c) >= budget.CategoryCount {
 		return "#808080"

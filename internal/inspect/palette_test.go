@@ -54,7 +54,7 @@ func oklab(c [3]float64) [3]float64 {
 	return times([3][3]float64{{0.2104542553, 0.7936177850, -0.0040720468}, {1.9779984951, -2.4285922050, 0.4505937099}, {0.0259040371, 0.7827717662, -0.8086757660}}, l)
 }
 
-// The ten colours stay apart for every eye, those that touch in the chart
+// The eleven colours stay apart for every eye, those that touch in the chart
 // more so; on both backgrounds. 0.02 is about the smallest difference that is
 // seen side by side.
 func TestColoursStayApart(t *testing.T) {
@@ -64,7 +64,7 @@ func TestColoursStayApart(t *testing.T) {
 	if err := json.Unmarshal([]byte(scripts.FindStringSubmatch(pageOf(t, fixture(t)))[2]), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Categories) != 10 {
+	if len(d.Categories) != 11 {
 		t.Fatalf("%d categories", len(d.Categories))
 	}
 	for _, theme := range []string{"light", "dark"} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/forge-agent/forge/internal/eval/clearing"
 	"github.com/forge-agent/forge/projection"
 )
 
@@ -17,32 +18,32 @@ func TestCorpusMustReach(t *testing.T) {
 	if os.Getenv("FORGE_CORPUS") == "" {
 		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
 	}
-	all, err := load(nil)
+	all, err := clearing.Load(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	outs, err := measureAll(all, roundSheets(), projection.Options{}, false)
+	outs, err := measureAll(all, clearing.RoundSheets(), projection.Options{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range outs {
 		if o.toBest() > 1.20 {
-			t.Errorf("%s at %s: %.3f of the best", o.series.name, o.sheet.name, o.toBest())
+			t.Errorf("%s at %s: %.3f of the best", o.series.Name, o.sheet.Name, o.toBest())
 		}
 	}
-	for _, p := range roundSheets() {
-		of := slices.DeleteFunc(slices.Clone(outs), func(o outcome) bool { return o.sheet.name != p.name })
+	for _, p := range clearing.RoundSheets() {
+		of := slices.DeleteFunc(slices.Clone(outs), func(o outcome) bool { return o.sheet.Name != p.Name })
 		if m := mean(of, outcome.toBest); m > 1.08 {
-			t.Errorf("%s: mean %.3f of the best", p.name, m)
+			t.Errorf("%s: mean %.3f of the best", p.Name, m)
 		}
 	}
-	sheets, _ := catalogSheets()
+	sheets, _ := clearing.CatalogSheets()
 	if outs, err = measureAll(all, sheets, projection.Options{}, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range outs {
 		if o.toNever() > 1.02 {
-			t.Errorf("%s at %s: %.3f of never clearing", o.series.name, o.sheet.name, o.toNever())
+			t.Errorf("%s at %s: %.3f of never clearing", o.series.Name, o.sheet.Name, o.toNever())
 		}
 	}
 }
@@ -52,7 +53,7 @@ func TestReport(t *testing.T) {
 	if os.Getenv("FORGE_CORPUS") == "" {
 		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
 	}
-	files, err := corpusFiles()
+	files, err := clearing.CorpusFiles()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/forge-agent/forge/internal/eval/clearing"
 )
 
 func main() {
@@ -27,12 +29,12 @@ func main() {
 }
 
 func run(w io.Writer, files []string, verbose bool) error {
-	all, err := load(files)
+	all, err := clearing.Load(files)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d sessions, %d of them with tool output to clear\n\n", len(all), len(clearable(all)))
-	for _, part := range []func(io.Writer, []*series, bool) error{reportRound, reportCatalog, reportStops} {
+	fmt.Fprintf(w, "%d sessions, %d of them with tool output to clear\n\n", len(all), len(clearing.Clearable(all)))
+	for _, part := range []func(io.Writer, []*clearing.Series, bool) error{reportRound, reportCatalog, reportStops} {
 		if err := part(w, all, verbose); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/forge-agent/forge/internal/eval/clearing"
 	"github.com/forge-agent/forge/projection"
 )
 
@@ -32,12 +33,12 @@ func (s stops) String() string {
 		s.count, s.bestSum/float64(max(1, s.count)), s.worst, 100*float64(s.above)/float64(max(1, s.count)))
 }
 
-func reportStops(w io.Writer, all []*series, verbose bool) error {
-	sheets, _ := catalogSheets()
-	sheets = append(sheets, roundSheets()...)
+func reportStops(w io.Writer, all []*clearing.Series, verbose bool) error {
+	sheets, _ := clearing.CatalogSheets()
+	sheets = append(sheets, clearing.RoundSheets()...)
 	fmt.Fprintln(w, "## If the sessions had stopped elsewhere, at the prices of both tables")
 	fmt.Fprintln(w, "At the end of a run: before a person spoke again. Anywhere: after any request.")
-	for _, v := range variants(clearable(all)) {
+	for _, v := range variants(clearing.Clearable(all)) {
 		os, err := measureAll(v.all, sheets, v.options, false)
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ func reportStops(w io.Writer, all []*series, verbose bool) error {
 					continue
 				}
 				anywhere.add(o.ours[t], o.never[t], o.best[t])
-				if o.series.steps[t].ends {
+				if o.series.Steps[t].Ends {
 					ends.add(o.ours[t], o.never[t], o.best[t])
 				}
 			}
@@ -68,21 +69,21 @@ func reportStops(w io.Writer, all []*series, verbose bool) error {
 // variant is a set of sessions that nobody recorded, or another setting.
 type variant struct {
 	name    string
-	all     []*series
+	all     []*clearing.Series
 	options projection.Options
 }
 
-func variants(all []*series) []variant {
-	scaled := func(share float64, front int) []*series {
-		var out []*series
+func variants(all []*clearing.Series) []variant {
+	scaled := func(share float64, front int) []*clearing.Series {
+		var out []*clearing.Series
 		for _, s := range all {
-			out = append(out, s.scaled(share, front))
+			out = append(out, s.Scaled(share, front))
 		}
 		return out
 	}
-	var paused []*series
+	var paused []*clearing.Series
 	for _, s := range all {
-		paused = append(paused, s.withPauses())
+		paused = append(paused, s.WithPauses())
 	}
 	return []variant{
 		{name: "sessions as they are", all: all},

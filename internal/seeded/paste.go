@@ -1,4 +1,4 @@
-package main
+package seeded
 
 import (
 	"fmt"
@@ -44,12 +44,12 @@ func logLine(r *rand.Rand) string {
 }
 
 // lookAlike is tool output, or code, that states rules nobody set.
-func lookAlike(r *rand.Rand, w wording) string {
+func lookAlike(r *rand.Rand, w Wording) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Package %s does things.\npackage %s\n\n", pick(r, nouns), pick(r, nouns))
 	for range 4 + r.IntN(6) {
-		p := pick(r, w.phrases)
-		text, _ := fill(r, p.texts[0])
+		p := pick(r, w.Phrases)
+		text, _ := Fill(r, p.Texts[0])
 		switch r.IntN(3) {
 		case 0:
 			fmt.Fprintf(&b, "// %s\n", text)

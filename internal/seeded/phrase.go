@@ -1,6 +1,7 @@
-package main
+package seeded
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"math/rand/v2"
@@ -10,36 +11,69 @@ import (
 //go:embed *.txt
 var files embed.FS
 
-// phrase is a template of a rule that a user states. A correction has two.
-type phrase struct {
-	family, language string
-	texts            []string
+// A Phrase is a template of a rule that a user states. A correction has two
+// texts, the statement that it replaces first.
+type Phrase struct {
+	Family, Language string
+	Texts            []string
 }
 
-// small is a template of a message that states no rule.
-type small struct{ language, text string }
+// Small is a template of a message that states no rule.
+type Small struct{ Language, Text string }
 
-// wording is a set of phrasings that are used together.
-type wording struct {
-	name    string
-	phrases []phrase
-	chatter []small
+// A Wording is a set of phrasings that are used together.
+type Wording struct {
+	// Name is the name of the set of rules.
+	Name string
+	// Phrases state rules, Chatter does not.
+	Phrases []Phrase
+	Chatter []Small
 }
 
-func readWording(name, phraseFile, chatterFile string) (wording, error) {
-	w := wording{name: name}
-	lines, err := readLines(phraseFile)
+// Read returns the rules of a set among the small talk of another; an empty
+// talk means the set's own. The sets are dev, which the classifier was tuned
+// with, heldout, and blind1 and on.
+func Read(set, talk string) (Wording, error) {
+	return ReadWording(set, set+".txt", "chatter_"+cmp.Or(talk, set)+".txt")
+}
+
+// Sets lists the sets of rules by name, sorted.
+func Sets() []string {
+	entries, err := files.ReadDir(".")
 	if err != nil {
-		return w, err
+		return nil // the files are part of the program
 	}
-	for _, l := range lines {
+	var out []string
+	for _, e := range entries {
+		if name := strings.TrimSuffix(e.Name(), ".txt"); !strings.HasPrefix(name, "chatter_") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// ReadWording reads a set from two of the embedded files.
+func ReadWording(name, phraseFile, chatterFile string) (Wording, error) {
+	data, err := files.ReadFile(phraseFile)
+	if err != nil {
+		return Wording{Name: name}, err
+	}
+	return Parse(name, string(data), chatterFile)
+}
+
+// Parse reads a set from a text in the form of the embedded files, and its
+// small talk from one of them.
+func Parse(name, rules, chatterFile string) (Wording, error) {
+	w := Wording{Name: name}
+	for _, l := range textLines(rules) {
 		f := strings.Split(l, "\t")
 		if len(f) != 3 {
-			return w, fmt.Errorf("read %s: %q has %d fields", phraseFile, l, len(f))
+			return w, fmt.Errorf("read set %s: %q has %d fields", name, l, len(f))
 		}
-		w.phrases = append(w.phrases, phrase{f[0], f[1], strings.Split(f[2], " || ")})
+		w.Phrases = append(w.Phrases, Phrase{f[0], f[1], strings.Split(f[2], " || ")})
 	}
-	if lines, err = readLines(chatterFile); err != nil {
+	lines, err := readLines(chatterFile)
+	if err != nil {
 		return w, err
 	}
 	for _, l := range lines {
@@ -47,29 +81,31 @@ func readWording(name, phraseFile, chatterFile string) (wording, error) {
 		if !ok {
 			return w, fmt.Errorf("read %s: %q has one field", chatterFile, l)
 		}
-		w.chatter = append(w.chatter, small{language, strings.ReplaceAll(text, `\n`, "\n")})
+		w.Chatter = append(w.Chatter, Small{language, strings.ReplaceAll(text, `\n`, "\n")})
 	}
 	return w, nil
 }
 
 func readLines(name string) ([]string, error) {
 	data, err := files.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
+	return textLines(string(data)), err
+}
+
+// textLines returns the lines of a text without comments and empty ones.
+func textLines(text string) []string {
 	var out []string
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if line != "" && line[0] != '#' {
 			out = append(out, line)
 		}
 	}
-	return out, nil
+	return out
 }
 
-// fill puts fresh values into a template and returns the text and the words
+// Fill puts fresh values into a template and returns the text and the words
 // that must be kept: what stands in brackets.
-func fill(r *rand.Rand, template string) (text string, keys []string) {
+func Fill(r *rand.Rand, template string) (text string, keys []string) {
 	return finish(fillSlots(r, template, nil))
 }
 

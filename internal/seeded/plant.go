@@ -1,4 +1,4 @@
-package main
+package seeded
 
 import (
 	"fmt"
@@ -12,26 +12,38 @@ import (
 	"github.com/forge-agent/forge/transcript"
 )
 
-// seed is a planted rule.
-type seed struct {
-	family, language, text string
-	naming                 string // "named" or "plain": with made-up names, or in everyday words
-	messageID              string
-	keys                   []string
-	// replaced is the message of the statement that a correction replaces.
-	replaced string
-	// position is where in the range it stands, 0 to 1.
-	position float64
+// A Seed is a planted rule.
+type Seed struct {
+	// Family and Language are those of its phrase.
+	Family, Language string
+	// Text is the rule as it was stated.
+	Text string
+	// Naming is "named" or "plain": with made-up names, or in everyday words.
+	Naming string
+	// MessageID is the message that states it.
+	MessageID string
+	// Keys are the discriminative words, all of which must be kept.
+	Keys []string
+	// Replaced is the message of the statement that a correction replaces,
+	// empty for none.
+	Replaced string
+	// Position is where in the range it stands, 0 to 1.
+	Position float64
 }
 
-// planted is a range with rules planted in it.
-type planted struct {
-	transcript    *transcript.Transcript
-	seeds         []seed
-	rangeTokens   int
-	seedTokens    int
-	chatterTokens int
-	userTokens    int
+// A Range is a transcript with rules planted in it.
+type Range struct {
+	// Transcript holds the sessions and all that was planted.
+	Transcript *transcript.Transcript
+	// Seeds are the planted rules.
+	Seeds []Seed
+	// RangeTokens is the weight of the transcript, SeedTokens that of the
+	// rules, ChatterTokens that of the small talk, UserTokens that of all
+	// messages that a person wrote.
+	RangeTokens   int
+	SeedTokens    int
+	ChatterTokens int
+	UserTokens    int
 }
 
 // insertion is a message, or a call with its result, to be put between two
@@ -42,14 +54,15 @@ type insertion struct {
 	seed     int // index of the seed, or -1
 }
 
-// plant builds a range of at least minTokens out of sessions, in an order of
-// its own, and plants rules in it, chatter that weighs small times the
-// checkpoint, and look-alikes.
-func plant(r *rand.Rand, sessions [][]message.Message, w wording, counter *tokencount.Counter, minTokens, small int) (*planted, error) {
-	base, baseTokens := concatenate(r, sessions, counter, minTokens)
+// Plant builds a range of at least minTokens out of sessions, in an order of
+// its own, and plants rules in it, chatter that weighs small times a
+// checkpoint of 2 %, and look-alikes in tool output. The same generator gives
+// the same range.
+func Plant(r *rand.Rand, sessions [][]message.Message, w Wording, counter *tokencount.Counter, minTokens, small int) (*Range, error) {
+	base, baseTokens := Concatenate(r, sessions, counter, minTokens)
 	target := baseTokens / 50
-	p := &planted{}
-	places := quietPlaces(base)
+	p := &Range{}
+	places := QuietPlaces(base)
 	var in []insertion
 	add := func(at int, seedIndex int, ms ...message.Message) {
 		in = append(in, insertion{at, ms, seedIndex})
@@ -60,43 +73,43 @@ func plant(r *rand.Rand, sessions [][]message.Message, w wording, counter *token
 		return message.Message{ID: fmt.Sprintf("planted-%d", number), Role: message.RoleUser, Blocks: []message.Block{message.Text{Text: text}}}
 	}
 	used := map[string]bool{} // a rule without a fresh value is planted once
-	for tries := 0; p.seedTokens < target*28/100 && tries < 4000; tries++ {
-		ph := pick(r, w.phrases)
-		if !strings.Contains(ph.texts[0], "{") {
-			if used[ph.texts[0]] {
+	for tries := 0; p.SeedTokens < target*28/100 && tries < 4000; tries++ {
+		ph := pick(r, w.Phrases)
+		if !strings.Contains(ph.Texts[0], "{") {
+			if used[ph.Texts[0]] {
 				continue
 			}
-			used[ph.texts[0]] = true
+			used[ph.Texts[0]] = true
 		}
-		s := seed{family: ph.family, language: ph.language, naming: "plain"}
-		if strings.Contains(strings.Join(ph.texts, ""), "{") {
-			s.naming = "named"
+		s := Seed{Family: ph.Family, Language: ph.Language, Naming: "plain"}
+		if strings.Contains(strings.Join(ph.Texts, ""), "{") {
+			s.Naming = "named"
 		}
 		at := pick(r, places)
 		var rule string
-		if len(ph.texts) == 2 {
-			first, second, keys := fillPair(r, ph.texts)
+		if len(ph.Texts) == 2 {
+			first, second, keys := fillPair(r, ph.Texts)
 			m := user(dress(r, w, first))
 			add(at, -1, m)
-			p.seedTokens += counter.Text(first)
-			s.replaced, rule, s.keys = m.ID, second, keys
+			p.SeedTokens += counter.Text(first)
+			s.Replaced, rule, s.Keys = m.ID, second, keys
 			later := places[slices.Index(places, at)+1:]
 			if len(later) == 0 {
 				continue
 			}
 			at = pick(r, later)
 		} else {
-			rule, s.keys = fill(r, ph.texts[0])
+			rule, s.Keys = Fill(r, ph.Texts[0])
 		}
 		m := user(dress(r, w, rule))
-		s.text, s.messageID, s.position = rule, m.ID, float64(at)/float64(len(base))
-		p.seedTokens += counter.Text(rule)
-		add(at, len(p.seeds), m)
-		p.seeds = append(p.seeds, s)
+		s.Text, s.MessageID, s.Position = rule, m.ID, float64(at)/float64(len(base))
+		p.SeedTokens += counter.Text(rule)
+		add(at, len(p.Seeds), m)
+		p.Seeds = append(p.Seeds, s)
 	}
-	for p.chatterTokens < small*target {
-		text, _ := fill(r, pick(r, w.chatter).text)
-		p.chatterTokens += counter.Text(text)
+	for p.ChatterTokens < small*target {
+		text, _ := Fill(r, pick(r, w.Chatter).Text)
+		p.ChatterTokens += counter.Text(text)
 		add(pick(r, places), -1, user(text))
 	}
 	for i := range 12 {
@@ -112,7 +125,7 @@ func plant(r *rand.Rand, sessions [][]message.Message, w wording, counter *token
 
 // dress puts a rule into a message as people do: alone, with small talk around
 // it, or before or after something pasted.
-func dress(r *rand.Rand, w wording, rule string) string {
+func dress(r *rand.Rand, w Wording, rule string) string {
 	switch r.IntN(9) {
 	case 0:
 		return pick(r, []string{"thanks! ", "ok, next thing. ", "looks good so far. ", "hi again. "}) + rule
@@ -131,10 +144,10 @@ func dress(r *rand.Rand, w wording, rule string) string {
 }
 
 // talk is n pieces of small talk on one line.
-func talk(r *rand.Rand, w wording, n int) string {
+func talk(r *rand.Rand, w Wording, n int) string {
 	var parts []string
 	for len(parts) < n {
-		text, _ := fill(r, pick(r, w.chatter).text)
+		text, _ := Fill(r, pick(r, w.Chatter).Text)
 		if !strings.Contains(text, "\n") {
 			parts = append(parts, ended(text))
 		}
@@ -152,14 +165,14 @@ func ended(text string) string {
 }
 
 // assemble puts the insertions between the messages of base.
-func (p *planted) assemble(base []message.Message, in []insertion, counter *tokencount.Counter) error {
+func (p *Range) assemble(base []message.Message, in []insertion, counter *tokencount.Counter) error {
 	slices.SortStableFunc(in, func(a, b insertion) int { return a.at - b.at })
 	t := &transcript.Transcript{}
 	put := func(m message.Message) error {
 		n := counter.Message(m).Total()
-		p.rangeTokens += n
+		p.RangeTokens += n
 		if m.Authored() {
-			p.userTokens += n
+			p.UserTokens += n
 		}
 		return t.Append(m)
 	}
@@ -178,12 +191,12 @@ func (p *planted) assemble(base []message.Message, in []insertion, counter *toke
 			}
 		}
 	}
-	p.transcript = t
+	p.Transcript = t
 	return nil
 }
 
-// concatenate joins sessions in a random order until they weigh minTokens.
-func concatenate(r *rand.Rand, sessions [][]message.Message, counter *tokencount.Counter, minTokens int) ([]message.Message, int) {
+// Concatenate joins sessions in a random order until they weigh minTokens.
+func Concatenate(r *rand.Rand, sessions [][]message.Message, counter *tokencount.Counter, minTokens int) ([]message.Message, int) {
 	var out []message.Message
 	total := 0
 	for round := 0; total < minTokens; round++ {
@@ -219,8 +232,8 @@ func ownCalls(blocks []message.Block, prefix string) []message.Block {
 	return out
 }
 
-// quietPlaces returns where a user message can stand: where no call waits.
-func quietPlaces(base []message.Message) []int {
+// QuietPlaces returns where a user message can stand: where no call waits.
+func QuietPlaces(base []message.Message) []int {
 	places := []int{0}
 	waiting := map[string]bool{}
 	for i, m := range base {
@@ -239,11 +252,12 @@ func quietPlaces(base []message.Message) []int {
 	return places
 }
 
-// kept reports whether one retained line of the right message holds all keys.
-func (s seed) kept(lines map[string][]string) bool {
-	for _, line := range lines[s.messageID] {
+// Kept reports whether one retained unit of the right message holds all keys.
+// The units are given by message id.
+func (s Seed) Kept(units map[string][]string) bool {
+	for _, line := range units[s.MessageID] {
 		all := true
-		for _, k := range s.keys {
+		for _, k := range s.Keys {
 			all = all && strings.Contains(strings.ToLower(line), strings.ToLower(k))
 		}
 		if all {

@@ -1,7 +1,6 @@
-package main
+package seeded
 
 import (
-	"io"
 	"os"
 	"testing"
 
@@ -14,7 +13,7 @@ func corpusSessions(t *testing.T) [][]message.Message {
 	if dir == "" {
 		t.Skip("FORGE_CORPUS is unset: needs the shared session files")
 	}
-	sessions, err := loadSessions(dir)
+	sessions, err := LoadSessions(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,42 +33,42 @@ func soak(small, large int) int {
 // with.
 func TestSeededRecall(t *testing.T) {
 	sessions := corpusSessions(t)
-	w, err := readWording("heldout", "heldout.txt", "chatter_heldout.txt")
+	w, err := Read("heldout", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := measure(sessions, w, soak(7, 40), 1, 100_000, 3)
+	res, err := Measure(sessions, w, soak(7, 40), 1, 100_000, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, high := wilson(res.kept, res.total)
-	t.Logf("%d of %d kept, 95 %%: %.4f to %.4f", res.kept, res.total, low, high)
-	if res.total < 500 {
-		t.Errorf("%d rules planted, want at least 500", res.total)
+	low, high := Wilson(res.Kept, res.Total)
+	t.Logf("%d of %d kept, 95 %%: %.4f to %.4f", res.Kept, res.Total, low, high)
+	if res.Total < 500 {
+		t.Errorf("%d rules planted, want at least 500", res.Total)
 	}
-	if res.recall() < 0.99 {
-		t.Errorf("recall %.4f, want at least 0.99", res.recall())
+	if res.Recall() < 0.99 {
+		t.Errorf("recall %.4f, want at least 0.99", res.Recall())
 	}
-	if reduction := 1 - float64(res.textTokens)/float64(res.rangeTokens); reduction < 0.98 {
+	if reduction := 1 - float64(res.TextTokens)/float64(res.RangeTokens); reduction < 0.98 {
 		t.Errorf("reduction %.4f, want at least 0.98", reduction)
 	}
-	if res.planted*3 > res.textTokens {
-		t.Errorf("planted %d tokens, more than a third of the checkpoints' %d", res.planted, res.textTokens)
+	if res.PlantedTokens*3 > res.TextTokens {
+		t.Errorf("planted %d tokens, more than a third of the checkpoints' %d", res.PlantedTokens, res.TextTokens)
 	}
 }
 
 // Issue "Must reach" 2: from compaction 1 to 50 nothing is lost.
 func TestSeededSurvival(t *testing.T) {
 	sessions := corpusSessions(t)
-	w, err := readWording("heldout", "heldout.txt", "chatter_heldout.txt")
+	w, err := Read("heldout", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost, err := survival(io.Discard, sessions, w, soak(1, 5), 1, 100_000, 3)
+	l, err := Survival(sessions, w, soak(1, 5), 1, 100_000, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lost > 0 {
-		t.Errorf("%d rules were lost between compaction 1 and 50", lost)
+	if l.Lost > 0 {
+		t.Errorf("%d rules were lost between compaction 1 and 50", l.Lost)
 	}
 }

@@ -107,15 +107,19 @@ type Options struct {
 	// CatalogBytes bounds the list in the instructions; zero or less means
 	// DefaultCatalogBytes.
 	CatalogBytes int
+	// BodyBytes bounds what is returned of a body or of another file; zero or
+	// less means the constant of that name.
+	BodyBytes int
 }
 
 // A Catalog is the skills of one run. It is read afresh for each run and does
 // not change; bodies are read when they are asked for.
 type Catalog struct {
-	skills   []Skill
-	losses   []Loss
-	redactor *redact.Redactor
-	prompt   string
+	skills    []Skill
+	losses    []Loss
+	redactor  *redact.Redactor
+	prompt    string
+	bodyBytes int // most bytes of a body
 }
 
 // Open returns the user's source, nil when there are no skills in FORGE_HOME.
@@ -145,6 +149,9 @@ func Load(ctx context.Context, o Options) (*Catalog, error) {
 		if err := c.read(ctx, source); err != nil {
 			return nil, fmt.Errorf("read skills: %w", err)
 		}
+	}
+	if c.bodyBytes = o.BodyBytes; c.bodyBytes <= 0 {
+		c.bodyBytes = BodyBytes
 	}
 	limit := o.CatalogBytes
 	if limit <= 0 {

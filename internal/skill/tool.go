@@ -86,7 +86,7 @@ func head(s Skill, what string) string {
 
 // body reads the text below the front matter, as it is now.
 func (c *Catalog) body(ctx context.Context, s Skill) tool.Result {
-	data, total, err := s.read(FileName, maxFrontBytes+64+BodyBytes+excerpt.SlackBytes)
+	data, total, err := s.read(FileName, maxFrontBytes+64+c.bodyBytes+excerpt.SlackBytes)
 	if err != nil {
 		return failure(s, FileName, err)
 	}
@@ -94,7 +94,7 @@ func (c *Catalog) body(ctx context.Context, s Skill) tool.Result {
 	if err != nil {
 		return tool.Failure(fmt.Sprintf("The skill %q cannot be used any more: %v.", s.Name, err))
 	}
-	e := excerpt.Make(body, total-int64(len(data)-len(body)), BodyBytes, c.redactor)
+	e := excerpt.Make(body, total-int64(len(data)-len(body)), c.bodyBytes, c.redactor)
 	text := head(s, "Text") + e.Text
 	if names := s.files(ctx); len(names) > 0 {
 		text += "\n[Further files of this skill, to read with file: " + strings.Join(names, ", ") + "]"
@@ -104,14 +104,14 @@ func (c *Catalog) body(ctx context.Context, s Skill) tool.Result {
 
 // file reads another file of the skill.
 func (c *Catalog) file(s Skill, name string) tool.Result {
-	data, total, err := s.read(name, BodyBytes+excerpt.SlackBytes)
+	data, total, err := s.read(name, c.bodyBytes+excerpt.SlackBytes)
 	if err != nil {
 		return failure(s, name, err)
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
 		return tool.Failure(fmt.Sprintf("%q of the skill %q is a binary file of %d bytes, which is not shown.", name, s.Name, total))
 	}
-	e := excerpt.Make(data, total, BodyBytes, c.redactor)
+	e := excerpt.Make(data, total, c.bodyBytes, c.redactor)
 	return result(e, head(s, fmt.Sprintf("File %q", name))+e.Text)
 }
 

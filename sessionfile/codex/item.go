@@ -117,6 +117,8 @@ func (ro *rollout) message(line int, it *item) ([]message.Message, bool) {
 		switch {
 		case it.Role != "user":
 			origin = message.OriginInjected
+		case isWrapper(block):
+			origin = message.OriginInjected
 		case len(it.Passed.Kinds) == len(blocks):
 			origin = originOfKind(it.Passed.Kinds[i], before)
 		default:

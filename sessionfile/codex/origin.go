@@ -27,12 +27,23 @@ var harnessTags = []string{
 	"<user_shell_command>", "<context_window>",
 }
 
+// forgeTag opens the text with which Forge carries a conversation into a
+// thread: a record of what was said, not a request.
+const forgeTag = "<forge_conversation>"
+
 // ideContext begins a message that the editor extension wrote around what the
 // user typed, and ideRequest begins that.
 const (
 	ideContext = "# Context from my IDE setup:"
 	ideRequest = "## My request for Codex:"
 )
+
+// isWrapper reports whether a block is that text. Codex records it like any
+// other text of the user's.
+func isWrapper(b message.Block) bool {
+	t, ok := b.(message.Text)
+	return ok && strings.HasPrefix(t.Text, forgeTag+"\n") && strings.HasSuffix(t.Text, "</"+forgeTag[1:])
+}
 
 // originOf says who wrote a text of a user message. Text that mixes the
 // editor's context and a request is the user's.
