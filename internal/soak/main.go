@@ -26,8 +26,8 @@ func main() {
 const (
 	soakSteps = 2000
 	soakBytes = 512 << 10
-	// stepWindow is a small window, so that a run has many checkpoints.
-	stepWindow = 20_000
+	// soakWindow is small enough for a run to have several checkpoints.
+	soakWindow = 64_000
 )
 
 func run(ctx context.Context, what []string) error {
@@ -41,7 +41,7 @@ func run(ctx context.Context, what []string) error {
 			}
 		case "steps":
 			var s steps
-			if s, err = measureSteps(ctx, soakSteps, soakBytes, stepWindow); err == nil {
+			if s, err = measureSteps(ctx, soakSteps, soakBytes, soakWindow); err == nil {
 				fmt.Println(s)
 			}
 		case "start":
