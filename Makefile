@@ -39,7 +39,6 @@ soak: ## the tests with large inputs and counts; takes long. SOAKSEED repeats a 
 	@echo "seed $(SOAKSEED)"
 	go test ./contextwindow -run TestCompactProperties -rapid.checks=100000 -rapid.seed=$(SOAKSEED) -timeout 2h
 	go test ./internal/app -run Attempts -rapid.checks=10000 -rapid.seed=$(SOAKSEED) -timeout 2h
-	go run ./internal/soak steps memory
 	FORGE_SOAK=1 go test -timeout 2h ./...
 
 eval: ## the offline evaluation on FORGE_CORPUS, its reports into evals/reports

@@ -230,7 +230,7 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 }
 
 // runGCPercent keeps a long run small: 2,000 steps with 1 GB of tool output
-// peak at 262 MB instead of 328 MB, for 1 % more CPU time (docs/measured.md).
+// peak at 263 MB instead of 328 MB, for 1 % more CPU time (docs/measured.md).
 // GOGC overrides it.
 const runGCPercent = 50
 
