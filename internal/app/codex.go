@@ -111,9 +111,7 @@ func (a *App) runCodex(ctx context.Context, r agent.Request) (*agent.Result, err
 	if errors.Is(context.Cause(ctx), errCodexTime) {
 		out.Status, out.Limit, out.Reason = agent.StatusLimitReached, "time", fmt.Sprintf("the run has taken %s, which is its limit", r.Limits.Time)
 	}
-	for _, w := range res.Warnings {
-		a.problems = append(a.problems, w)
-	}
+	a.problems = append(a.problems, res.Warnings...)
 	a.show(agent.Ended{Result: *out})
 	return out, nil
 }
