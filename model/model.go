@@ -35,11 +35,9 @@ type Request struct {
 	Messages []message.Message
 	// Tools are the advertised tools.
 	Tools []message.ToolDefinition
-	// Reminder is text for this request only, with the authority of the
-	// instructions and never part of the transcript (resolution C8). It stands
-	// behind the messages where the dialect takes such text there, so that the
-	// provider's cache holds for what is before it, and behind the instructions
-	// elsewhere. Empty for none.
+	// Reminder is text for this request only, never part of the transcript
+	// (resolution C8). Every dialect puts it behind the messages, so that the
+	// provider's cache still covers what stands before it. Empty for none.
 	Reminder string
 	// OutputTokens is the cap on the answer that goes to the provider; zero
 	// leaves it to the provider.

@@ -16,7 +16,7 @@ func reasoning(text string) message.Reasoning {
 
 func encoder(t testing.TB) adaptertest.Encoder {
 	m := newModel(t, adaptertest.Nowhere(), openai.Options{})
-	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Responses, Reasoning: reasoning, ReminderLast: true}
+	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Responses, Reasoning: reasoning}
 }
 
 // The same request is the same bytes, a longer one only adds to them, and
