@@ -79,9 +79,9 @@ func ExampleScheduler() {
 	fmt.Printf("input cost $%.3f instead of $%.3f\n", spent.USD, spent.AppendOnlyUSD)
 	// Output:
 	// request 22: 17 results, 19380 tokens less, $0.0246 now for $0.0058 with each request
-	// request 30: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// request 38: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// request 45: 7 results, 7980 tokens less, $0.0208 now for $0.0024 with each request
-	// request 53: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// input cost $0.883 instead of $1.192
+	// request 31: 9 results, 10260 tokens less, $0.0216 now for $0.0031 with each request
+	// request 39: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
+	// request 46: 7 results, 7980 tokens less, $0.0208 now for $0.0024 with each request
+	// request 54: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
+	// input cost $0.884 instead of $1.192
 }

@@ -16,7 +16,7 @@ const (
 	// waiting only adds to it. So it counts less.
 	onceWeight = 0.5
 	// lookAhead is how much of what has passed is expected to come.
-	lookAhead = 0.18
+	lookAhead = 0.17
 	// What is expected may pay for a broken cache as a whole in the first
 	// hopeRequests, and after that for less and less of it. A conversation
 	// that lasts gets more to clear, and one large clearing costs less than
@@ -31,8 +31,8 @@ const (
 	// quickRequests: most conversations that have lasted go on for a while,
 	// and of a young one nobody knows.
 	warmUpRequests = 13
-	paybackShare   = 0.6
-	quickRequests  = 3
+	paybackShare   = 0.54
+	quickRequests  = 2
 	// stepRequests is for how many requests at least a conversation that
 	// reaches a price step is expected to stay above it.
 	stepRequests = 5

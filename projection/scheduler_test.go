@@ -102,6 +102,27 @@ func TestDecideWaitsUntilItPays(t *testing.T) {
 	}
 }
 
+// Text between the results is written anew once, whenever the clearing comes:
+// waiting saves none of it. So clearings come nearly as often with it as
+// without, though each breaks more of the cache.
+func TestTextBetweenResultsCountsLess(t *testing.T) {
+	apart := func(text int) int {
+		a := newAgent(t, projection.Options{Prices: prices(0.1, 1.25)})
+		last, between := 0, 0
+		for n := range 250 {
+			a.scheduler.Extend(text)
+			a.take(a.result(1000))
+			if d := a.ask(0); len(d.Clear) > 0 {
+				last, between = n, n-last
+			}
+		}
+		return between
+	}
+	if bare, wordy := apart(0), apart(600); bare == 0 || 10*wordy > 16*bare {
+		t.Errorf("the last clearings are %d requests apart without text in between, %d with it", bare, wordy)
+	}
+}
+
 // The newest five stay, and what the model has not answered (F-RUN-03).
 func TestKeepsTheNewest(t *testing.T) {
 	a := newAgent(t, fable())
@@ -164,7 +185,7 @@ func TestUnknownLifetime(t *testing.T) {
 	o := fable()
 	o.Cache = catalog.CacheRules{}
 	a := newAgent(t, o)
-	a.work(12, 1000)
+	a.work(9, 1000)
 	for idle, want := range map[time.Duration]projection.Reason{23 * time.Hour: projection.ReasonNotYet, 25 * time.Hour: projection.ReasonCold} {
 		a.take(a.result(1000))
 		if d := a.scheduler.Decide(projection.Query{FrontTokens: front, Idle: idle}); d.Reason != want {
