@@ -119,15 +119,15 @@ func (s *selection) chooseCover() {
 	}
 }
 
-// fillUser gives the user's remaining sentences, such as questions, what room
-// is left, best first. It still leaves out small talk.
+// fillUser gives what the user said besides, such as questions and routine,
+// what room is left, best first. It still leaves out small talk.
 func (s *selection) fillUser() {
 	if s.room < 8 {
 		return
 	}
 	var open []int
 	for i, u := range s.units {
-		if s.state[i] == unitOpen && u.kind == KindOther && !u.small {
+		if s.state[i] == unitOpen && !u.small {
 			open = append(open, i)
 		}
 	}
@@ -137,7 +137,11 @@ func (s *selection) fillUser() {
 			return
 		}
 		if len(s.units[i].text) < s.room*8 && s.cost(i) <= s.room {
-			s.take(i, unitShown)
+			if s.units[i].kind == KindOther {
+				s.take(i, unitShown)
+			} else {
+				s.take(i, unitPinned)
+			}
 		}
 	}
 }
