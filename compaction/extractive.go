@@ -72,6 +72,6 @@ func (e Extractive) Plan(ctx context.Context, in Input) (*Plan, error) {
 	s.choosePins(100)
 	s.chooseCover()
 	s.fillUser()
-	s.fillLedgers()
+	s.fillRest()
 	return s.plan()
 }

@@ -137,7 +137,7 @@ func (b *Bundle) future(t *text, f recall.FutureReport) {
 		t.line("No session is heavy enough to be cut.\n")
 		return
 	}
-	t.line("%d paths, names and numbers in the arguments of later calls that had occurred before %d cuts. Forge's budget is divided between the newest messages and a checkpoint as by default, 12,000 to 1,200.\n", f.References, f.Cuts)
+	t.line("%d paths, names and numbers in the arguments of later calls that had occurred before %d cuts. Forge's budget is divided between the newest messages and a checkpoint as by default, 12,000 to 1,200; in the row forge-checkpoint all of it is the checkpoint's, as when rules are measured.\n", f.References, f.Cuts)
 	t.line("![later references](%s)\n", name)
 	b.add(name, chart("Later references, "+when, "share that is kept", f.Cells).SVG())
 	t.cells(f.Cells, nil)
