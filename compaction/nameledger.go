@@ -310,4 +310,3 @@ func wordsOfName(name string) string {
 	}
 	return b.String()
 }
-

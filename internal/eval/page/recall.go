@@ -14,7 +14,7 @@ func Recall(h Header, r *recall.Report) (*Bundle, error) {
 		return nil, err
 	}
 	t := &text{}
-	t.head("What a budget keeps", h, fmt.Sprintf("Rules were planted in %d recorded sessions; the seed of the first range is %d. No text of a session is here. A blind set is blind until its losses were looked at; docs/measured.md has the first figure of each. Nobody looks at those of the set unseen.", r.Sessions, r.First))
+	t.head("What a budget keeps", h, fmt.Sprintf("Rules were planted in %d recorded sessions; the seed of the first range is %d. No text of a session is here. A blind set is blind until its losses were looked at; docs/measured.md has the first figure of each. Nobody reads those of the set unseen; once the kinds of cue in them were counted, see there.", r.Sessions, r.First))
 	t.verdicts(r.Verdicts())
 	for _, s := range r.Sets {
 		b.set(t, s, "Rules, set "+s.Set)
