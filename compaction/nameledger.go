@@ -136,6 +136,9 @@ func (r *rankedName) value(name string, through int) int {
 	if r.where&inAnswer != 0 {
 		v += 10
 	}
+	if r.where&inCall == 0 && strings.Count(name, "/") == 1 && name[0] != '/' && !strings.ContainsAny(name, "._") {
+		v /= 2 // mostly "this/that" in prose
+	}
 	if nameKind(name) == 2 && r.where&(inCall|inUser) == 0 {
 		v /= 3 // most numbers in output number lines or count something
 	}

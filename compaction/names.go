@@ -167,9 +167,12 @@ func trimName(s string) string {
 
 // isHardName reports whether a word is a name that nobody guesses: a path, an
 // identifier of several parts, a number of three digits and more, a hash. Times,
-// measures and addresses in memory are none.
+// measures, addresses in memory and what looks drawn at random are none.
 func isHardName(s string) bool {
 	if len(s) < 3 {
+		return false
+	}
+	if len(s) >= leastRandom && holdsRandom(s) {
 		return false
 	}
 	digits, letters, slashes, dots, inner, lower, hex := 0, 0, 0, 0, false, false, 0
@@ -213,4 +216,31 @@ func isHardName(s string) bool {
 		return false // 12.5ms, 01.123Z
 	}
 	return inner && len(s) >= 6 && letters >= 2
+}
+
+// leastRandom is the length from which letters and digits without a joint can
+// be data, such as a key or encoded bytes, rather than a name.
+const leastRandom = 24
+
+// holdsRandom reports whether a part of a name mixes small and capital letters
+// and digits over such a length.
+func holdsRandom(s string) bool {
+	length, digits, upper, lower := 0, 0, 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		default:
+			length, digits, upper, lower = 0, 0, 0, 0
+			continue
+		}
+		if length++; length >= leastRandom && digits >= 3 && upper >= 2 && lower >= 2 {
+			return true
+		}
+	}
+	return false
 }

@@ -32,15 +32,16 @@ func namesOf(t *testing.T, p *compaction.Plan) map[int][]string {
 // one, and what is noise.
 func TestNamesAreListed(t *testing.T) {
 	for text, want := range map[string]string{
-		"open src/parse/lexer.go and src/parse/parser.go":         "src/parse/lexer.go src/parse/parser.go",
-		"at /usr/lib/go/src, ./cmd/x.go:12 and a/b":               "/usr/lib/go/src cmd/x.go",
-		"call NewLexer, store.Put, MAX_TOKENS, main, Parse":       "MAX_TOKENS NewLexer store.Put",
-		"on 8080, 42, v1.2.3, 10.0.0.1":                           "v1.2.3 10.0.0.1 8080",
-		"commit 3be972d7 at 0x7ffd5e8c":                           "3be972d7",
-		"2026-11-03 10:00:01.123 INFO took 12.5ms, 64 rows":       "",
-		"見て src/main.go を、config.yaml和":                           "src/main.go config.yaml",
-		"https://example.org/api/v2/items?page=3 (see README.md)": "example.org/api/v2/items README.md",
-		"add.\nThen go on. It is (very) well-known":               "",
+		"open src/parse/lexer.go and src/parse/parser.go":                       "src/parse/lexer.go src/parse/parser.go",
+		"at /usr/lib/go/src, ./cmd/x.go:12 and a/b":                             "/usr/lib/go/src cmd/x.go",
+		"call NewLexer, store.Put, MAX_TOKENS, main, Parse":                     "MAX_TOKENS NewLexer store.Put",
+		"on 8080, 42, v1.2.3, 10.0.0.1":                                         "v1.2.3 10.0.0.1 8080",
+		"commit 3be972d7 at 0x7ffd5e8c":                                         "3be972d7",
+		"2026-11-03 10:00:01.123 INFO took 12.5ms, 64 rows":                     "",
+		"見て src/main.go を、config.yaml和":                                         "src/main.go config.yaml",
+		"https://example.org/api/v2/items?page=3 (see README.md)":               "example.org/api/v2/items README.md",
+		"key sk-Ab12Cd34Ef56Gh78Ij90Kl12Mn34 or src/k9Q2xZ7mB4vT8nL1pR5sW3yD/a": "",
+		"add.\nThen go on. It is (very) well-known":                             "",
 	} {
 		b := newBuilder(t)
 		b.assistant(text)
