@@ -17,6 +17,10 @@ func (s *selection) plan() (*Plan, error) {
 			}
 			return p, nil
 		}
+		if n := len(s.names); n > 0 {
+			s.names = s.names[:n-1]
+			continue
+		}
 		if len(s.order) == 0 {
 			if p.CheckpointTokens >= s.in.RangeTokens {
 				return nil, noGain(p.CheckpointTokens, s.in.RangeTokens)
@@ -37,6 +41,18 @@ func (s *selection) plan() (*Plan, error) {
 func (s *selection) render() *Plan {
 	p := &Plan{Through: s.in.Through, RangeTokens: s.in.RangeTokens, TargetTokens: s.in.TargetTokens,
 		PinsFound: s.found, UserFound: s.userSeen, CoverPercent: s.cover}
+	sections := s.sections(p)
+	p.Text = render(s.in.Through, sections)
+	p.CheckpointTokens = s.in.Counter.Text(p.Text)
+	return p
+}
+
+// sections returns what was chosen, by heading, and enters it into p unless that
+// is nil.
+func (s *selection) sections(p *Plan) []section {
+	if p == nil {
+		p = &Plan{}
+	}
 	pins, user := section{heading: headingPins}, section{heading: headingUser}
 	for i, u := range s.units {
 		switch s.state[i] {
@@ -50,20 +66,24 @@ func (s *selection) render() *Plan {
 	p.PinsKept, p.UserKept = len(pins.lines), len(user.lines)
 	p.PinsLeftOut = p.PinsFound - p.PinsKept
 	sections := []section{pins, user}
-	for _, name := range ledgerOrder {
-		l := section{heading: ledgerHeadings[name]}
-		for _, line := range s.ledgers[name][:s.shown[name]] {
+	add := func(name string, lines []shownLine) {
+		for _, l := range lines {
 			if p.Ledgers == nil {
 				p.Ledgers = map[string][]checkpoint.Entry{}
 			}
-			p.Ledgers[name] = append(p.Ledgers[name], checkpoint.Entry{Text: line.text, MessageID: s.in.Transcript.At(int(line.message)).ID})
-			l.lines = append(l.lines, ledgerShown(line))
+			p.Ledgers[name] = append(p.Ledgers[name], checkpoint.Entry{Text: l.text, MessageID: s.in.Transcript.At(int(l.message)).ID})
 		}
-		sections = append(sections, l)
+		sections = append(sections, section{heading: ledgerHeadings[name], lines: lines})
 	}
-	p.Text = render(s.in.Through, sections)
-	p.CheckpointTokens = s.in.Counter.Text(p.Text)
-	return p
+	for _, name := range ledgerOrder {
+		var lines []shownLine
+		for _, line := range s.ledgers[name][:s.shown[name]] {
+			lines = append(lines, ledgerShown(line))
+		}
+		add(name, lines)
+	}
+	add(LedgerNames, s.names)
+	return sections
 }
 
 func (s *selection) pin(i int, u *unit) checkpoint.Pin {

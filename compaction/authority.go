@@ -3,7 +3,7 @@ package compaction
 // authority reports whether a sentence gives leave, or says how a test ended,
 // rather than setting a rule. A rule about approvals or tests forbids or
 // narrows something ("never skip the approval", "before I approve"), and is
-// none (weak spot 3).
+// none; nor is a bound on a named thing (weak spot 3).
 func authority(f features) bool {
 	before := func(a, b family) bool { return f.first[a] >= 0 && f.first[a] < f.first[b] }
 	rules := f.count[prohibit] + f.count[limit] + f.count[oblige] + f.count[keep]
@@ -20,7 +20,7 @@ func authority(f features) bool {
 	case f.count[shield] > 0 && f.count[down] > 0:
 		return rules+f.count[guard]+f.count[need]+f.count[condition] == 0
 	case f.count[grant] > 0:
-		return f.count[prohibit]+f.count[limit] == 0
+		return f.count[prohibit]+f.count[limit] == 0 && !f.narrows
 	case f.count[permit] > 0:
 		return rules+f.count[guard]+f.count[need]+f.count[decide] == 0 && !f.ordered
 	case f.count[claim] > 0 && !f.named:

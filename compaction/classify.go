@@ -83,6 +83,7 @@ func viewOf(raw string, folded []byte, hits []hit) view {
 		f.count[doubt]++
 	}
 	f.named = v.marks.names+v.marks.numbers > 0
+	f.narrows = verbLast(f.language) && v.marks.lead && v.marks.names+v.marks.numbers > 1 && f.count[bound] > 0 && f.count[grant] == 1 && f.first[grant] > f.last[bound]
 	orderAt := int(f.first[order])
 	f.ordered = orderAt >= 0 && (orderAt <= v.starts || followsComma(folded, orderAt)) || f.count[order] > 1 && followsComma(folded, int(f.last[order]))
 	v.told = f.count[prohibit] + f.count[guard] + f.count[limit]

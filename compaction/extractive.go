@@ -9,8 +9,9 @@ import (
 
 // Extractive is the default strategy: no model call, no randomness, the same
 // bytes every time (F-SUM-06). It parses first and ranks last: the user's
-// statements are pinned verbatim, tool calls become ledgers, and what is left
-// of the target goes to the user's other words. It renders from the transcript
+// statements are pinned verbatim, tool calls become ledgers, what is left of
+// the target goes to the user's other words, and what is left then to the names
+// that occur in the range. It renders from the transcript
 // each time and never reads an earlier checkpoint, so that the fiftieth
 // compaction remembers what the first did.
 type Extractive struct{}
@@ -72,6 +73,6 @@ func (e Extractive) Plan(ctx context.Context, in Input) (*Plan, error) {
 	s.choosePins(100)
 	s.chooseCover()
 	s.fillUser()
-	s.fillLedgers()
+	s.fillRest()
 	return s.plan()
 }

@@ -21,6 +21,10 @@ type features struct {
 	ordered bool
 	// named: it holds a name or a number.
 	named bool
+	// narrows: in a language with the verb last, it begins with a name, bounds
+	// it, and the only word of leave is the verb of that: "retryCount is at
+	// most 3 allowed".
+	narrows bool
 }
 
 // featuresOf reads the cues found in a folded text of n bytes. Cues of the

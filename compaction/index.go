@@ -20,6 +20,7 @@ type Index struct {
 	openFile  string       // of an agent whose editor has one file open
 	reader    reader
 	actions   []action
+	names     names
 }
 
 // event is something that a tool did.

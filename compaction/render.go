@@ -34,6 +34,7 @@ var ledgerHeadings = map[string]string{
 	LedgerFiles:     "Files, by tool calls:\n",
 	LedgerArtefacts: "Files made in this session:\n",
 	LedgerDecisions: "What the assistant chose, in its words:\n",
+	LedgerNames:     "Names in other messages, {a,b} for several of a folder:\n",
 }
 
 // isHeading reports whether a line of a text, without its end, is one of the

@@ -24,6 +24,8 @@ const (
 	lineBytes    = 12
 	standBase    = 5
 	standShare   = 50
+	fillLines    = 1 << 30 // of a ledger: as many as there are
+	readShare    = 20      // of the room, for files that were only read, before names
 )
 
 // selection is the state of one plan.
@@ -42,15 +44,18 @@ type selection struct {
 	queue   int // pins looked at
 	found   int
 
-	ledgers  map[string][]ledgerLine
-	shown    map[string]int // lines taken of each ledger
-	spent    map[string]bool
-	order    []chosen
-	cover    int // percent
-	userSeen int
-	request  []term
-	folded   []byte
-	terms    []term
+	ledgers map[string][]ledgerLine
+	shown   map[string]int // lines taken of each ledger
+	spent   map[string]bool
+	names   []shownLine // of the ledger of names
+	order   []chosen
+	// holdReads leaves out the files that were only read.
+	holdReads bool
+	cover     int // percent
+	userSeen  int
+	request   []term
+	folded    []byte
+	terms     []term
 }
 
 type unitState uint8

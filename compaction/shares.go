@@ -3,19 +3,25 @@ package compaction
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // chooseLedgers takes ledger lines in turns, so that each ledger has some,
-// within the share of the ledgers: less of it when the pins need the room.
+// within the share of the ledgers: less of it, and few lines of each, when the
+// user's words need the room.
 func (s *selection) chooseLedgers() {
-	share := ledgerShare
+	share, lines := ledgerShare, 3
 	switch demand := s.demand(); {
 	case demand > s.total*4/5:
 		share = tightLedger
 	case demand > s.total*pinShare/100:
 		share = fullLedger
+	default:
+		lines = fillLines - 1
 	}
-	s.takeLedgers(s.total*share/100, 3)
+	s.holdReads = lines > 3
+	s.takeLedgers(s.total*share/100, lines)
+	s.holdReads = false
 }
 
 // demand estimates what all that the user said would weigh, small talk aside.
@@ -29,8 +35,26 @@ func (s *selection) demand() int {
 	return bytes / 4
 }
 
-// fillLedgers gives the ledgers what nobody else needed.
-func (s *selection) fillLedgers() { s.takeLedgers(s.room, 1<<30) }
+// fillRest gives the ledgers what nobody else needed. Where a line for each file
+// that was only read would take much of it, the ledger of names, which has many
+// of them on a line, goes first.
+func (s *selection) fillRest() {
+	read := 0
+	for _, l := range s.ledgers[LedgerFiles][s.shown[LedgerFiles]:] {
+		if readLine(l) {
+			read += len(l.text) + lineBytes
+		}
+	}
+	s.holdReads = read/4 > s.room*readShare/100
+	s.takeLedgers(s.room, fillLines)
+	s.fillNames()
+	s.holdReads = false
+	s.takeLedgers(s.room, fillLines)
+}
+
+// readLine reports whether a line of the ledger of files says no more than that
+// a file was read.
+func readLine(l ledgerLine) bool { return strings.HasPrefix(l.text, "read ") }
 
 func (s *selection) takeLedgers(limit, perLedger int) {
 	limit = min(limit, s.room)
@@ -42,12 +66,15 @@ func (s *selection) takeLedgers(limit, perLedger int) {
 				continue
 			}
 			l := s.ledgers[name][at]
+			if s.holdReads && name == LedgerFiles && readLine(l) {
+				continue
+			}
 			cost := s.in.Counter.Text(ledgerShown(l).String())
 			if at == 0 {
 				cost += s.in.Counter.Text(ledgerHeadings[name])
 			}
 			if cost > limit {
-				s.spent[name] = perLedger > 3
+				s.spent[name] = perLedger == fillLines
 				continue
 			}
 			limit -= cost
@@ -119,15 +146,15 @@ func (s *selection) chooseCover() {
 	}
 }
 
-// fillUser gives the user's remaining sentences, such as questions, what room
-// is left, best first. It still leaves out small talk.
+// fillUser gives what the user said besides, such as questions and routine,
+// what room is left, best first. It still leaves out small talk.
 func (s *selection) fillUser() {
 	if s.room < 8 {
 		return
 	}
 	var open []int
 	for i, u := range s.units {
-		if s.state[i] == unitOpen && u.kind == KindOther && !u.small {
+		if s.state[i] == unitOpen && !u.small {
 			open = append(open, i)
 		}
 	}
@@ -137,7 +164,11 @@ func (s *selection) fillUser() {
 			return
 		}
 		if len(s.units[i].text) < s.room*8 && s.cost(i) <= s.room {
-			s.take(i, unitShown)
+			if s.units[i].kind != KindOther {
+				s.take(i, unitPinned)
+			} else {
+				s.take(i, unitShown)
+			}
 		}
 	}
 }

@@ -24,6 +24,10 @@ type Line struct {
 	System bool
 }
 
+// Names reports whether the line stands in the ledger of names: it lists names of
+// its message, see the function Names, and says nothing about them.
+func (l Line) Names() bool { return l.Heading+":\n" == ledgerHeadings[LedgerNames] }
+
 // Lines reads the text of an extractive checkpoint, or of one whose end a model
 // wrote. A line in another form is an error. Texts made by earlier versions, in
 // which "- " stands before every line, are read too.
@@ -118,10 +122,11 @@ func Verify(c *checkpoint.Checkpoint, t *transcript.Transcript) []checkpoint.Fin
 	x := &Index{}
 	x.Extend(t)
 	derived := derivedLines(x, c.SummarizedThroughMessageIndex)
+	names := nameCheck{x: x, t: t, through: c.SummarizedThroughMessageIndex}
 	for _, name := range checkpoint.LedgerNames(c.Ledgers) {
 		for i, e := range c.Ledgers[name] {
 			at, ok := t.Index(e.MessageID)
-			if !ok || !derived[derivedLine{name, e.Text, at}] {
+			if !ok || name == LedgerNames && names.missing(at, e.Text) != "" || name != LedgerNames && !derived[derivedLine{name, e.Text, at}] {
 				report("ledger", "%s entry %d does not come out of message %q", name, i+1, e.MessageID)
 			}
 		}
@@ -131,6 +136,12 @@ func Verify(c *checkpoint.Checkpoint, t *transcript.Transcript) []checkpoint.Fin
 		if c.Method == checkpoint.MethodModel && knownHeading(l.Heading+":") {
 			if reason := src.strike(summaryLine{l.Heading, fmt.Sprintf("%s #%d", l.Text, l.Message)}); reason != "" {
 				report("grounding", "line %d: its source does not hold it: %s", i+1, reason)
+			}
+			continue
+		}
+		if l.Names() && l.Message < c.SummarizedThroughMessageIndex {
+			if name := names.missing(l.Message, l.Text); name != "" {
+				report("line", "line %d: message #%d does not hold the name %q", i+1, l.Message, name)
 			}
 			continue
 		}

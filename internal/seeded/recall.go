@@ -127,6 +127,9 @@ func byMessage(p *Range, plan *compaction.Plan) (map[string][]string, error) {
 	}
 	out := map[string][]string{}
 	for _, l := range lines {
+		if l.Names() {
+			continue // they state nothing
+		}
 		id := p.Transcript.At(l.Message).ID
 		out[id] = append(out[id], l.Text)
 	}

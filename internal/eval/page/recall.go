@@ -14,7 +14,7 @@ func Recall(h Header, r *recall.Report) (*Bundle, error) {
 		return nil, err
 	}
 	t := &text{}
-	t.head("What a budget keeps", h, fmt.Sprintf("Rules were planted in %d recorded sessions; the seed of the first range is %d. No text of a session is here. A blind set is blind until its losses were looked at; docs/measured.md has the first figure of each. Nobody looks at those of the set unseen.", r.Sessions, r.First))
+	t.head("What a budget keeps", h, fmt.Sprintf("Rules were planted in %d recorded sessions; the seed of the first range is %d. No text of a session is here. A blind set is blind until its losses were looked at; docs/measured.md has the first figure of each. Nobody reads those of the set unseen; once the kinds of cue in them were counted, see there.", r.Sessions, r.First))
 	t.verdicts(r.Verdicts())
 	for _, s := range r.Sets {
 		b.set(t, s, "Rules, set "+s.Set)
@@ -137,7 +137,7 @@ func (b *Bundle) future(t *text, f recall.FutureReport) {
 		t.line("No session is heavy enough to be cut.\n")
 		return
 	}
-	t.line("%d paths, names and numbers in the arguments of later calls that had occurred before %d cuts. Forge's budget is divided between the newest messages and a checkpoint as by default, 12,000 to 1,200.\n", f.References, f.Cuts)
+	t.line("%d paths, names and numbers in the arguments of later calls that had occurred before %d cuts. Forge's budget is divided between the newest messages and a checkpoint as by default, 12,000 to 1,200; in the row forge-checkpoint all of it is the checkpoint's, as when rules are measured.\n", f.References, f.Cuts)
 	t.line("![later references](%s)\n", name)
 	b.add(name, chart("Later references, "+when, "share that is kept", f.Cells).SVG())
 	t.cells(f.Cells, nil)

@@ -52,7 +52,7 @@ func future(ctx context.Context, c *corpus.Corpus, o Options, horizon int) (Futu
 	cuts := cutsOf(c, horizon)
 	type counts struct{ kept, unshown map[string][]int }
 	results := make([]counts, len(cuts))
-	ids := []string{Forge}
+	ids := []string{Forge, Checkpoint}
 	for _, p := range Policies() {
 		ids = append(ids, p.ID)
 	}
@@ -202,6 +202,15 @@ func (k *cut) measure(ctx context.Context, budgets []float64, use func(policy, t
 			return err
 		}
 		use(Forge, text)
+		plan, err := planOf(ctx, compaction.Input{Transcript: t, Through: t.Len(), Counter: counter, TargetTokens: max(int(float64(total)*percent/100), 1), RangeTokens: total, Index: index})
+		if err != nil {
+			return err
+		}
+		text, err = spread(plan)
+		if err != nil {
+			return err
+		}
+		use(Checkpoint, text)
 	}
 	reading := baseline.Read(t, counter)
 	for _, p := range Policies() {
@@ -245,8 +254,27 @@ func forgeView(ctx context.Context, t *transcript.Transcript, c *tokencount.Coun
 	if err != nil {
 		return "", err
 	}
+	text, err := spread(plan)
+	return text + all.String(), err
+}
+
+// spread is the text of a plan with its grouped names written out, empty for no
+// plan.
+func spread(plan *compaction.Plan) (string, error) {
 	if plan == nil {
-		return all.String(), nil
+		return "", nil
 	}
-	return plan.Text + "\n" + all.String(), nil
+	lines, err := compaction.Lines(plan.Text)
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, l := range lines {
+		text := l.Text
+		if l.Names() {
+			text = strings.Join(compaction.Names(text), " ")
+		}
+		all.WriteString(text + "\n")
+	}
+	return all.String(), nil
 }

@@ -199,6 +199,9 @@ func forgeUnits(ctx context.Context, t *transcript.Transcript, c *tokencount.Cou
 	}
 	out := map[string][]string{}
 	for _, l := range lines {
+		if l.Names() {
+			continue // they state nothing
+		}
 		id := t.At(l.Message).ID
 		out[id] = append(out[id], l.Text)
 	}

@@ -23,6 +23,10 @@ import (
 // Forge is the ID of Forge's own policy in reports.
 const Forge = "forge"
 
+// Checkpoint is the ID of Forge's checkpoint alone, which has the whole budget,
+// among the later references. The rules are measured with it under Forge.
+const Checkpoint = "forge-checkpoint"
+
 // Options say what is measured.
 type Options struct {
 	// Sets are the sets of phrasings; the small talk of each is the held-out

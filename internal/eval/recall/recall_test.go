@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 		f := recall.FutureReport{References: 10}
 		for _, b := range []float64{0.5, 1, 2, 5, 10, 20} {
 			s.Cells = append(s.Cells, cell(recall.Forge, b, forge, low, high), cell("recency", b, 0.90, 0.88, 0.92))
-			f.Cells = append(f.Cells, cell(recall.Forge, b, forge, low, high), cell("recency", b, 0.5, 0.4, 0.6))
+			f.Cells = append(f.Cells, cell(recall.Forge, b, 0.5, 0.4, 0.6), cell(recall.Checkpoint, b, forge, low, high), cell("recency", b, 0.5, 0.4, 0.6))
 		}
 		return &recall.Report{Sets: []recall.SetReport{s}, Future: []recall.FutureReport{f}, Survival: []recall.Survival{{Set: "heldout", Rules: 5, Kept1: 5, Kept50: 5}},
 			Attacks: recall.AttackReport{Attacks: 10_000}, Faith: recall.FaithReport{Sessions: 1}}

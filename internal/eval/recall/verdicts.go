@@ -127,18 +127,20 @@ func (r *Report) future() verdict.Verdict {
 		if f.Horizon != 0 || f.References == 0 {
 			continue
 		}
-		own, ok := cell(f.Cells, Forge, futureBudget)
-		if !ok {
+		own, ok := cell(f.Cells, Checkpoint, futureBudget)
+		divided, both := cell(f.Cells, Forge, futureBudget)
+		if !ok || !both {
 			break
 		}
 		peer := Cell{}
 		for _, c := range f.Cells {
-			if c.BudgetPercent == futureBudget && c.Policy != Forge && c.Policy != "name-list" && c.Recall > peer.Recall {
+			if c.BudgetPercent == futureBudget && c.Policy != Forge && c.Policy != Checkpoint && c.Policy != "name-list" && c.Recall > peer.Recall {
 				peer = c
 			}
 		}
 		list, _ := cell(f.Cells, "name-list", futureBudget)
-		return verdict.Of("2", asked, fmt.Sprintf("%s of %d references in %d cuts; best peer %s (%s); a plain list of all names %s", verdict.Percent(own.Recall), own.Total, f.Cuts,
+		return verdict.Of("2", asked, fmt.Sprintf("%s of %d references in %d cuts with all of it for the checkpoint, %s divided between newest messages and checkpoint as by default; best peer %s (%s); a plain list of all names %s",
+			verdict.Percent(own.Recall), own.Total, f.Cuts, verdict.Percent(divided.Recall),
 			verdict.Percent(peer.Recall), peer.Policy, verdict.Percent(list.Recall)), own.Recall >= leastFuture)
 	}
 	return verdict.Open("2", asked, "no session is heavy enough to be cut, or 10 % was not asked for")

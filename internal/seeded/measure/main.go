@@ -4,6 +4,7 @@
 // compacts the whole by 98 %.
 //
 //	FORGE_CORPUS=… go run ./internal/seeded/measure [-ranges 30] [-seed 1] [-tokens 100000] [-chatter 3] [-sets dev,heldout] [-misses]
+//	FORGE_CORPUS=… go run ./internal/seeded/measure -speed [-reduction 0.98]
 //
 // A rule counts as kept when one line of the checkpoint comes from its message
 // and holds all of its discriminative words. The phrasings come in two sets:
@@ -29,9 +30,10 @@ func main() {
 	talk := flag.String("talk", "", "the set that the small talk is from; empty for each set's own")
 	misses := flag.Bool("misses", false, "print the rules that were lost, of all sets but the held-out one")
 	fast := flag.Bool("speed", false, "measure the time of a checkpoint instead")
+	reduction := flag.Float64("reduction", 0.98, "share of the range that the checkpoint whose time is measured takes away")
 	flag.Parse()
 	if *fast {
-		if err := runSpeed(os.Stdout, os.Getenv("FORGE_CORPUS"), *small); err != nil {
+		if err := runSpeed(os.Stdout, os.Getenv("FORGE_CORPUS"), *small, *reduction); err != nil {
 			fmt.Fprintln(os.Stderr, "seeded:", err)
 			os.Exit(1)
 		}
@@ -43,7 +45,7 @@ func main() {
 	}
 }
 
-func runSpeed(out io.Writer, corpus string, small int) error {
+func runSpeed(out io.Writer, corpus string, small int, reduction float64) error {
 	sessions, err := seeded.LoadSessions(corpus)
 	if err != nil {
 		return err
@@ -52,7 +54,7 @@ func runSpeed(out io.Writer, corpus string, small int) error {
 	if err != nil {
 		return err
 	}
-	return speed(out, sessions, w, small)
+	return speed(out, sessions, w, small, reduction)
 }
 
 func run(out io.Writer, corpus string, sets []string, talk string, ranges int, first uint64, tokens, small int, misses bool) error {

@@ -21,7 +21,7 @@ import (
 // speed compares the CPU time of a checkpoint of growing transcripts, parsed
 // from the start each time, with the time that pkoukk/tiktoken-go takes to
 // count the same text, and prints how the time grows for each doubling.
-func speed(out io.Writer, sessions [][]message.Message, w seeded.Wording, small int) error {
+func speed(out io.Writer, sessions [][]message.Message, w seeded.Wording, small int, reduction float64) error {
 	reference := tokentest.Tiktoken(fatal{}, o200k.Name)
 	reference("warm up")
 	counter := tokencount.New(o200k.New(), tokencount.Profile{})
@@ -32,11 +32,11 @@ func speed(out io.Writer, sessions [][]message.Message, w seeded.Wording, small 
 		if err != nil {
 			return err
 		}
-		took, err := fastest(p, p.RangeTokens)
+		took, err := fastest(p, p.RangeTokens, reduction)
 		if err != nil {
 			return err
 		}
-		counted, err := fastest(p, 0)
+		counted, err := fastest(p, 0, reduction)
 		if err != nil {
 			return err
 		}
@@ -56,13 +56,13 @@ func speed(out io.Writer, sessions [][]message.Message, w seeded.Wording, small 
 }
 
 // fastest returns the least CPU time of five checkpoints.
-func fastest(p *seeded.Range, rangeTokens int) (time.Duration, error) {
+func fastest(p *seeded.Range, rangeTokens int, reduction float64) (time.Duration, error) {
 	var times []time.Duration
 	for range 5 {
 		counter := tokencount.New(o200k.New(), tokencount.Profile{})
 		start := cpuTime()
 		_, err := compaction.Extractive{}.Compact(context.Background(), compaction.Input{Transcript: p.Transcript, Through: p.Transcript.Len(),
-			Counter: counter, RangeTokens: rangeTokens, Reduction: 0.98, Now: time.Unix(0, 0)})
+			Counter: counter, RangeTokens: rangeTokens, Reduction: reduction, Now: time.Unix(0, 0)})
 		if err != nil {
 			return 0, err
 		}
