@@ -148,10 +148,9 @@ func (n *run) over(ctx context.Context) bool {
 // refitWhole takes the whole conversation into memory when a new checkpoint
 // needs it.
 func (n *run) refitWhole(ctx context.Context) (*contextwindow.Fit, error) {
-	if err := n.a.opts.Session.HoldAll(ctx); err != nil {
+	if err := n.a.holdAll(ctx, &n.input); err != nil {
 		return nil, err
 	}
-	n.input.Transcript, n.input.Uncompleted = n.a.opts.Session.Transcript(), n.a.uncompleted()
 	var err error
 	if n.manager, err = n.a.restored(ctx, n.a.opts.Window.Mode, &n.input); err != nil {
 		return nil, fmt.Errorf("restore context window: %w", err)
