@@ -104,14 +104,9 @@ func writeSessionList(env *Env, rows []sessionRow) error {
 	return err
 }
 
-// plainLine takes control characters out of foreign text.
+// plainLine is shown for a text that stands in one line.
 func plainLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
+	return shown(strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(s))
 }
 
 // compactionRow is a checkpoint as show prints it (P-CHN-03).
@@ -157,7 +152,7 @@ func newSessionsShow(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a session: size, statuses, usage, marks, and every checkpoint",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1, "one session"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				d, err := detailOf(ctx, store, id)
