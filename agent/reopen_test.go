@@ -7,6 +7,7 @@ import (
 
 	"github.com/forge-agent/forge/agent"
 	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/modeltest"
 )
@@ -76,6 +77,40 @@ func TestRestartAfterARunThatDidNotComplete(t *testing.T) {
 			b.reopen()
 			if res := b.run(fmt.Sprintf("more %d", k)); res.Status != agent.StatusCompleted {
 				t.Fatalf("%d steps, restart %d: %+v", steps, k, res)
+			}
+		}
+	}
+}
+
+// B2, F-SEC-05: a session that is cut between a call and its result is gone on
+// with, and the call gets a result that the model sees.
+func TestRunAfterACutAtEveryMessage(t *testing.T) {
+	for at := 1; at <= 6; at++ {
+		b := newBench(t, contextwindow.Compact, 64000, working(2, 50))
+		if res := b.run("Read it."); res.Status != agent.StatusCompleted {
+			t.Fatalf("%+v", res)
+		}
+		if _, err := b.session.Truncate(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+		b.reopen()
+		for range 2 {
+			if res := b.run("Go on."); res.Status != agent.StatusCompleted {
+				t.Fatalf("cut after %d messages: %+v", at, res)
+			}
+			calls, results := 0, 0
+			for _, m := range b.model.requests[len(b.model.requests)-1].Messages {
+				for _, block := range m.Blocks {
+					switch block.(type) {
+					case message.ToolCall:
+						calls++
+					case message.ToolResult:
+						results++
+					}
+				}
+			}
+			if calls != results || calls != min(2, at/2) {
+				t.Errorf("cut after %d messages: the request has %d calls and %d results", at, calls, results)
 			}
 		}
 	}
