@@ -36,3 +36,23 @@ func TestRefusalDoesNotSteerTheTerminal(t *testing.T) {
 		t.Errorf("%q", errs.String())
 	}
 }
+
+// The list leaves room for titles, and what it shows of an id names
+// that session and no other.
+func TestSessionListShowsShortIDs(t *testing.T) {
+	home := t.TempDir()
+	env := map[string]string{"FORGE_HOME": home}
+	run(t, env, "sessions", "import", "../../examples/long-session.jsonl")
+	run(t, env, "sessions", "import", "../../examples/long-session.jsonl")
+	list := strings.Split(strings.TrimSpace(run(t, env, "sessions", "list")), "\n")
+	if len(list) < 2 {
+		t.Fatalf("%q", list)
+	}
+	for _, line := range list {
+		id, _, _ := strings.Cut(line, " ")
+		if len(id) < 8 || len(id) >= 36 {
+			t.Errorf("id %q", id)
+		}
+		run(t, env, "sessions", "show", id)
+	}
+}
