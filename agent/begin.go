@@ -53,12 +53,16 @@ func (a *Agent) settle(ctx context.Context) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	s := a.opts.Session
+	status := session.Failed
 	if pending := s.Transcript().Pending(); len(pending) > 0 {
+		if s.Status(s.Transcript().Len()-1) == session.Completed {
+			status = session.Completed // the session was cut here: a result is where its call is
+		}
 		if err := a.answer(ctx, pending, "The run was interrupted before this call had a result. Whether it had an effect is not known."); err != nil {
 			return fmt.Errorf("settle interrupted calls: %w", err)
 		}
 	}
-	if _, err := s.Finish(ctx, session.Failed); err != nil {
+	if _, err := s.Finish(ctx, status); err != nil {
 		return fmt.Errorf("settle interrupted turn: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/forge-agent/forge/internal/scripted"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/catalog"
+	"github.com/forge-agent/forge/model/modeltest"
 	"github.com/forge-agent/forge/policy"
 	"github.com/forge-agent/forge/sessionfile/wirebody"
 )
@@ -127,5 +128,23 @@ func TestSingleFaults(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// F-SEC-07: a provider that repeats a key in its refusal does not get
+// it shown; a refusal without text is called one.
+func TestReasonsShowNoSecret(t *testing.T) {
+	secret := "ghp_" + strings.Repeat("A1b2", 9)
+	b := newBench(t, contextwindow.Warn, 64000, func(int, model.Request) modeltest.Reply {
+		return modeltest.Reply{Err: &model.Error{Provider: "test", Status: 401, Message: "wrong key " + secret}}
+	})
+	if res := b.run("go"); res.Status != agent.StatusFailed || strings.Contains(res.Reason, secret) || !strings.Contains(res.Reason, "wrong key") {
+		t.Errorf("reason %q", res.Reason)
+	}
+	b.model.reply = func(int, model.Request) modeltest.Reply {
+		return modeltest.Reply{Events: []model.Event{model.Completed{Stop: model.StopRefusal}}}
+	}
+	if res := b.run("go"); res.Status != agent.StatusFailed || !strings.Contains(res.Reason, "declined") {
+		t.Errorf("reason %q", res.Reason)
 	}
 }

@@ -47,7 +47,7 @@ func (n *run) ask(ctx context.Context, fit *contextwindow.Fit) (*model.Completed
 		case replays < maxReplays && brokeOff(err):
 			replays++
 			attempt++
-			n.a.show(Retrying{Reason: err.Error()})
+			n.a.show(Retrying{Reason: n.a.opts.Session.Redact(err.Error())})
 			if err := n.emit(trace.Budgeted(fit, n.details(fit, attempt, "the stream broke off"))); err != nil {
 				return nil, err
 			}

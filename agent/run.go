@@ -148,10 +148,9 @@ func (n *run) over(ctx context.Context) bool {
 // refitWhole takes the whole conversation into memory when a new checkpoint
 // needs it.
 func (n *run) refitWhole(ctx context.Context) (*contextwindow.Fit, error) {
-	if err := n.a.opts.Session.HoldAll(ctx); err != nil {
+	if err := n.a.holdAll(ctx, &n.input); err != nil {
 		return nil, err
 	}
-	n.input.Transcript, n.input.Uncompleted = n.a.opts.Session.Transcript(), n.a.uncompleted()
 	var err error
 	if n.manager, err = n.a.restored(ctx, n.a.opts.Window.Mode, &n.input); err != nil {
 		return nil, fmt.Errorf("restore context window: %w", err)
@@ -196,9 +195,17 @@ func (n *run) take(ctx context.Context, fit *contextwindow.Fit, done *model.Comp
 // B18): one.
 const maxEmpty = 1
 
+// declined says what a refusal is: some providers end a stream so when a
+// filter of theirs stopped it.
+const declined = "the model declined to answer, or a filter of the provider stopped it"
+
 func (n *run) emptyAnswer(stop model.StopReason) {
 	n.empty++
-	if n.empty > maxEmpty || stop == model.StopRefusal {
+	if stop == model.StopRefusal {
+		n.finish(StatusFailed, declined)
+		return
+	}
+	if n.empty > maxEmpty {
 		n.finish(StatusFailed, fmt.Sprintf("the model gave %d empty answers in a row; try again, or another model", n.empty))
 		return
 	}
@@ -213,7 +220,7 @@ func (n *run) conclude(stop model.StopReason) {
 	case model.StopWindow:
 		n.limit("context", "the context window was full before the answer ended")
 	case model.StopRefusal:
-		n.finish(StatusFailed, "the model declined to answer")
+		n.finish(StatusFailed, declined)
 	default:
 		if n.denied {
 			n.finish(StatusDenied, "the model ended after a call that was not allowed")
@@ -240,7 +247,7 @@ func read(ms []message.Message) (calls []message.ToolCall, text string) {
 
 func (n *run) finish(s Status, reason string) {
 	if !n.ended {
-		n.ended, n.result.Status, n.result.Reason = true, s, reason
+		n.ended, n.result.Status, n.result.Reason = true, s, n.a.opts.Session.Redact(reason)
 	}
 }
 

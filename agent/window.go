@@ -71,26 +71,38 @@ func (a *Agent) restored(ctx context.Context, mode contextwindow.Mode, in *conte
 	if err != nil {
 		return nil, err
 	}
+	m, err := a.restore(mode, *in, state)
+	if errors.Is(err, contextwindow.ErrPartial) {
+		if err := a.holdAll(ctx, in); err != nil {
+			return nil, err
+		}
+		m, err = a.restore(mode, *in, state)
+	}
+	if err == nil {
+		return m, nil
+	}
+	// What is kept does not fit the transcript: begin anew, with all of it.
+	if err := a.holdAll(ctx, in); err != nil {
+		return nil, err
+	}
+	return a.restore(mode, *in, contextwindow.State{})
+}
+
+// holdAll takes the whole conversation into memory and into the input.
+func (a *Agent) holdAll(ctx context.Context, in *contextwindow.Input) error {
+	if err := a.opts.Session.HoldAll(ctx); err != nil {
+		return err
+	}
+	in.Transcript, in.Uncompleted = a.opts.Session.Transcript(), a.uncompleted()
+	return nil
+}
+
+func (a *Agent) restore(mode contextwindow.Mode, in contextwindow.Input, state contextwindow.State) (*contextwindow.Manager, error) {
 	m, err := a.newManager(mode)
 	if err != nil {
 		return nil, err
 	}
-	err = m.Restore(*in, state)
-	if err == nil {
-		return m, nil
-	}
-	if errors.Is(err, contextwindow.ErrPartial) {
-		if err = a.opts.Session.HoldAll(ctx); err != nil {
-			return nil, err
-		}
-		in.Transcript, in.Uncompleted = a.opts.Session.Transcript(), a.uncompleted()
-	} else {
-		state = contextwindow.State{} // what is kept does not fit the transcript: begin anew
-	}
-	if m, err = a.newManager(mode); err != nil {
-		return nil, err
-	}
-	return m, m.Restore(*in, state)
+	return m, m.Restore(in, state)
 }
 
 // keptState puts the stored pieces of the manager's state together.

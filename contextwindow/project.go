@@ -2,6 +2,7 @@ package contextwindow
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/message"
@@ -156,7 +157,7 @@ func (m *Manager) replayPartly(t *transcript.Transcript, cs []Clearing) error {
 	for _, c := range cs {
 		for _, refs := range c.Cleared {
 			for _, ref := range refs {
-				if ref.Message < t.Base() {
+				if ref.Message < t.Base() || m.view.Hidden(ref.Message) {
 					continue
 				}
 				if err := m.project(t, ref, activeview.ReasonCleared); err != nil {
@@ -202,7 +203,8 @@ func checkClearings(t *transcript.Transcript, cs []Clearing) error {
 }
 
 // replayClearings brings a new scheduler to a recorded state. The view has all
-// messages and nothing is cleared or hidden yet.
+// messages, nothing is cleared yet, and only what was left out is hidden: the
+// scheduler does not know such a result, and its stand-in went with it.
 func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error {
 	if t.Base() > 0 {
 		return m.replayPartly(t, cs)
@@ -219,6 +221,7 @@ func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error
 		}
 		m.scheduler.Decide(c.Query)
 		for _, refs := range c.Cleared {
+			refs = slices.DeleteFunc(slices.Clone(refs), func(ref transcript.Ref) bool { return m.view.Hidden(ref.Message) })
 			for _, ref := range refs {
 				if err := m.project(t, ref, activeview.ReasonCleared); err != nil {
 					return err

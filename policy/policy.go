@@ -96,6 +96,20 @@ func Ask(p tool.Plan) Request {
 	return Request{Tool: p.Tool, Via: p.Via, Risk: p.Risk, Command: p.Command, Scope: p.Scope, Summary: p.Summary, Diff: p.Diff}
 }
 
+// Covers says in words what an approval for the run covers; empty when it
+// covers nothing beyond this call.
+func (r Request) Covers() string {
+	switch {
+	case r.Scope == "":
+		return ""
+	case len(r.Command) > 0:
+		return "exactly this command, in the same folder"
+	case strings.HasPrefix(r.Scope, "["): // a key made of several parts
+		return "every call of " + r.Tool
+	}
+	return r.Scope
+}
+
 // A Rule gives an action to the calls that it matches. A call matches when
 // every field that is set matches; a rule with none set matches every call.
 type Rule struct {

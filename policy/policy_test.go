@@ -358,3 +358,20 @@ func TestVia(t *testing.T) {
 		t.Errorf("asked %+v", q)
 	}
 }
+
+// F-SEC-02: a person reads in words what an approval for the run covers.
+func TestCovers(t *testing.T) {
+	for _, test := range []struct {
+		request policy.Request
+		want    string
+	}{
+		{policy.Request{}, ""},
+		{policy.Request{Tool: "create_file", Scope: "files of the workspace"}, "files of the workspace"},
+		{policy.Request{Tool: "run_command", Command: []string{"go", "test"}, Scope: `[".","go","test"]`}, "exactly this command, in the same folder"},
+		{policy.Request{Tool: "s__x", Scope: `["mcp","s","x"]`}, "every call of s__x"},
+	} {
+		if got := test.request.Covers(); got != test.want {
+			t.Errorf("%+v covers %q, want %q", test.request, got, test.want)
+		}
+	}
+}

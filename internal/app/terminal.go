@@ -201,7 +201,7 @@ func (t *Terminal) Sessions(ctx context.Context) ([]tui.SessionItem, error) {
 			return out, err
 		}
 		if h.Info.Workspace == t.app.workspace.Dir() {
-			out = append(out, tui.SessionItem{ID: h.ID, Title: h.Info.Title, UpdatedAt: h.Info.UpdatedAt})
+			out = append(out, tui.SessionItem{ID: h.ID, Title: h.Info.Title, UpdatedAt: h.Info.UpdatedAt, Messages: h.Messages})
 		}
 	}
 	return out, nil

@@ -80,7 +80,7 @@ func Main(ctx context.Context, env Env) int {
 	if errors.Is(err, app.ErrNoModel) {
 		text = err.Error() // what would serve, one to a line
 	}
-	fmt.Fprintf(env.Stderr, "forge: %s\n", text)
+	fmt.Fprintf(env.Stderr, "forge: %s\n", shown(text))
 	return exitCode(err)
 }
 

@@ -39,7 +39,7 @@ type compactFlags struct {
 func newCompact(env *Env) *cobra.Command {
 	var flags compactFlags
 	cmd := &cobra.Command{
-		Use:   "compact FILE",
+		Use:   "compact FILE|ID",
 		Short: "Show what Forge would keep of a session, and write that view out",
 		Long: "Make a checkpoint of the older part of a session: what is kept, summarized and pinned, with tokens and money before and after. " +
 			"The session file is never changed. With --out, the resulting view is written as chat messages that another agent can be started with. " +

@@ -48,7 +48,7 @@ type doctor struct {
 }
 
 func (d *doctor) add(name, verdict, format string, args ...any) {
-	d.checks = append(d.checks, check{name, verdict, oneLineOf(fmt.Sprintf(format, args...))})
+	d.checks = append(d.checks, check{name, verdict, shown(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))})
 }
 
 func newDoctor(env *Env) *cobra.Command {
@@ -102,11 +102,22 @@ func (d *doctor) home() {
 		d.add("home", checkProblem, "%v", err)
 	case !info.IsDir():
 		d.add("home", checkProblem, "%s is no folder: move it away, or set FORGE_HOME", home)
+	case writable(home) != nil:
+		d.add("home", checkProblem, "nothing can be kept in %s: %v; change its permissions, or set FORGE_HOME", home, writable(home))
 	case info.Mode().Perm()&0o077 != 0:
 		d.add("home", checkNote, "%s can be entered by others: chmod 700 %s", home, home)
 	default:
 		d.add("home", checkOK, "%s", home)
 	}
+}
+
+// writable makes a file in a folder and removes it.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // settings reads the configuration.
@@ -242,7 +253,7 @@ func (d *doctor) codex(ctx context.Context, path string) {
 		d.add("codex", checkProblem, "%s --version: %v", found, err)
 		return
 	}
-	d.add("codex", checkOK, "%s: %s", found, out)
+	d.add("codex", checkOK, "%s: %s", found, oneLineOf(string(out)))
 }
 
 // sessions opens the store and checks the newest session.

@@ -153,9 +153,16 @@ func (p *progress) result(r *agent.Result, sessionID string) error {
 	if t.CostUSD != nil {
 		cost = fmt.Sprintf("$%.4f", *t.CostUSD)
 	}
-	fmt.Fprintf(p.env.Stderr, "· %s: %d requests, %d tool calls, %d input tokens (%d cached), %d output tokens, %s; session %s\n",
-		r.Status, t.Requests, t.ToolCalls, t.InputTokens, t.CachedInputTokens, t.OutputTokens, cost, sessionID)
+	fmt.Fprintf(p.env.Stderr, "· %s: %s, %s, %d input tokens (%d cached), %d output tokens, %s; session %s\n",
+		r.Status, numbered(t.Requests, "request"), numbered(t.ToolCalls, "tool call"), t.InputTokens, t.CachedInputTokens, t.OutputTokens, cost, sessionID)
 	return nil
+}
+
+func numbered(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // asker asks a person on the terminal.
@@ -181,7 +188,7 @@ func (a *asker) confirm(ctx context.Context, q policy.Request, d policy.Decision
 	}
 	choices := "y = once, n = no"
 	if q.Scope != "" {
-		choices = "y = once, a = for this run, n = no"
+		choices = "y = once, n = no, a = for this run: " + shown(q.Covers())
 	}
 	fmt.Fprintf(a.out, "Allow? [%s] ", choices)
 	line := make(chan string, 1)

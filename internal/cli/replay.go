@@ -68,7 +68,7 @@ func newReplay(env *Env) *cobra.Command {
 	var asJSON bool
 	var traceDir string
 	cmd := &cobra.Command{
-		Use:   "replay FILE...",
+		Use:   "replay FILE|ID...",
 		Short: "Play sessions back: the budget before every request the agent made",
 		Long: "Play session files of coding agents back through the gate that a live run uses, and show what filled the window " +
 			"before each request, how full it was, and how far the estimate is from what the provider reported. " +

@@ -49,7 +49,11 @@ func forgeHome(env *Env) string {
 // else the file in FORGE_HOME. make says whether that may be made.
 func openStore(ctx context.Context, env *Env, make bool) (session.Store, error) {
 	if dsn := env.Getenv("FORGE_STORE"); dsn != "" {
-		return pgstore.Open(ctx, dsn, "")
+		store, err := pgstore.Open(ctx, dsn, "")
+		if err != nil {
+			return nil, err // no store in the interface, not one that is nil
+		}
+		return store, nil
 	}
 	home := forgeHome(env)
 	if home == "" {
@@ -58,7 +62,11 @@ func openStore(ctx context.Context, env *Env, make bool) (session.Store, error) 
 	if _, err := os.Stat(filepath.Join(home, sqlitestore.FileName)); err != nil && !make {
 		return nil, usagef("no sessions are stored in %q yet; \"forge sessions import FILE\" stores one", home)
 	}
-	return sqlitestore.Open(ctx, home, nil)
+	store, err := sqlitestore.Open(ctx, home, nil)
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
 }
 
 // keyVariables are the environment variables whose values are secrets.
@@ -156,7 +164,7 @@ func newSessionsExport(env *Env) *cobra.Command {
 		Long: "Write everything that is stored about a session as JSON lines, to standard output or to a file. " +
 			"\"forge sessions import\" reads it back to the same hashes, and every command that takes a session file takes it. " +
 			"Of a damaged session what stands before the damage is written, the loss is named, and the exit code is 1.",
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "one session"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.View(ctx, store, id, nil)
@@ -199,7 +207,7 @@ func newSessionsImport(env *Env) *cobra.Command {
 		Long: "Store session files. An export of Forge comes back with its id, statuses and checkpoints, and must be whole: " +
 			"--salvage takes what stands before the damage and names the loss. Of any other file that \"forge replay\" reads, " +
 			"what the other agent did to its context becomes marks. Recognised secrets are taken out on the way in.",
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, -1, "one file or more"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withStore(c, env, true, func(ctx context.Context, store session.Store) error {
 				for _, file := range args {

@@ -19,7 +19,7 @@ func newSessionsFork(env *Env) *cobra.Command {
 		Use:   "fork ID",
 		Short: "Make a new session from the beginning of another",
 		Long:  "Make a new session from the first messages of another, with every checkpoint whose range is among them. The other stays as it is.",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1, "one session"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.View(ctx, store, id, sessionOptions(env))
@@ -50,7 +50,7 @@ func newSessionsTruncate(env *Env) *cobra.Command {
 		Short: "End a session after its first N messages",
 		Long: "End a session after its first N messages. The later ones are taken out of it and kept aside, and go into its exports. " +
 			"Every checkpoint whose range still stands stays.",
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "one session"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("at") {
 				return usagef("say how many messages stay: --at N")
@@ -103,7 +103,7 @@ func newSessionsSearch(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search ID WORDS...",
 		Short: "Find messages of a session by their words, or one by its id",
-		Args:  cobra.MinimumNArgs(2),
+		Args:  arguments(2, -1, "a session and words"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				s, err := session.View(ctx, store, id, sessionOptions(env))

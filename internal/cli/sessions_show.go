@@ -88,6 +88,7 @@ func writeSessionList(env *Env, rows []sessionRow) error {
 		return err
 	}
 	var b strings.Builder
+	length := distinctBytes(rows)
 	for _, r := range rows {
 		when := strings.Repeat(" ", len(time.DateTime))
 		if r.UpdatedAt != nil {
@@ -97,21 +98,41 @@ func writeSessionList(env *Env, rows []sessionRow) error {
 		if r.Damaged != "" {
 			text = "DAMAGED: " + r.Damaged
 		}
-		line := fmt.Sprintf("%-36s  %s  %6d messages  %3d checkpoints  %s", r.ID, when, r.Messages, r.Checkpoints, plainLine(text))
+		line := fmt.Sprintf("%-*s  %s  %6d messages  %3d checkpoints  %s", length, r.ID[:min(length, len(r.ID))], when, r.Messages, r.Checkpoints, plainLine(text))
 		b.WriteString(ansi.Truncate(line, max(env.WidthColumns, 60), "…") + "\n")
 	}
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err
 }
 
-// plainLine takes control characters out of foreign text.
-func plainLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return ' '
+// distinctBytes is how much of the ids tells the sessions apart, 8 bytes at
+// least. Every command takes the beginning of an id, and what a line saves
+// there goes to the title.
+func distinctBytes(rows []sessionRow) int {
+	n := 8
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	slices.Sort(ids)
+	for i := 1; i < len(ids); i++ {
+		same := 0
+		for same < min(len(ids[i-1]), len(ids[i])) && ids[i-1][same] == ids[i][same] {
+			same++
 		}
-		return r
-	}, s)
+		n = max(n, same+1)
+	}
+	for _, id := range ids { // a character is not cut in two
+		if strings.IndexFunc(id, func(r rune) bool { return r >= 0x80 }) >= 0 {
+			n = max(n, len(id))
+		}
+	}
+	return n
+}
+
+// plainLine is shown for a text that stands in one line.
+func plainLine(s string) string {
+	return shown(strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(s))
 }
 
 // compactionRow is a checkpoint as show prints it (P-CHN-03).
@@ -157,7 +178,7 @@ func newSessionsShow(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a session: size, statuses, usage, marks, and every checkpoint",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1, "one session"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withSession(c, env, args[0], func(ctx context.Context, store session.Store, id string) error {
 				d, err := detailOf(ctx, store, id)

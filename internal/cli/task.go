@@ -26,7 +26,7 @@ func (f *runFlags) prompt(env *Env, args []string) (app.Prompt, error) {
 		text += "\n\n" + piped
 	}
 	if strings.TrimSpace(text) == "" {
-		return app.Prompt{}, usagef("there is no task: forge run \"what is to be done\"")
+		return app.Prompt{}, usagef("there is no task: name what is to be done, as in forge run \"why does TestParse fail?\"")
 	}
 	p := app.Prompt{Text: text}
 	for _, path := range f.images {

@@ -62,7 +62,7 @@ func newTracesSend(env *Env) *cobra.Command {
 		Long: "Send a trace as spans, one for the run and one for each request, with the attributes of the semantic conventions for " +
 			"generative AI. A trace holds no content. Nothing is sent but by this command.",
 		Example: "  forge traces send RUN --to http://localhost:4318",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1, "one run or trace"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if to == "" {
 				return usagef("say where the collector is: --to http://localhost:4318")

@@ -152,8 +152,8 @@ type SessionItem struct {
 	ID, Title string
 	// UpdatedAt is when it was last written.
 	UpdatedAt time.Time
-	// Turns is how many requests it holds.
-	Turns int
+	// Messages is how many it holds.
+	Messages int
 }
 
 // A Choice is an entry of a list.

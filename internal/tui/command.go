@@ -31,7 +31,7 @@ func commands() []command {
 	return []command{
 		{name: "context", help: "show what is in the window, and what would be done next", always: true, run: runContext},
 		{name: "compact", argument: "[--dry-run] [--tail N]", help: "put a checkpoint in the place of old messages; with --dry-run only show it", run: runCompact},
-		{name: "pin", argument: "TEXT", help: "keep a statement in every checkpoint, word for word", run: runPin},
+		{name: "pin", argument: "TEXT", help: "keep a statement in every request, word for word", run: runPin},
 		{name: "unpin", argument: "N", help: "remove a pin by its number", run: runUnpin},
 		{name: "pins", help: "list the pins", run: simple("reading the pins", list{listPins})},
 		{name: "rewind", argument: "[TURN]", help: "go on before an earlier request of this session", run: runRewind},

@@ -182,7 +182,7 @@ func perform(ctx context.Context, b Backend, e effect) any {
 		return changedMsg{said: "effort: " + e.level, info: b.Info(), window: measured(ctx, b), err: err}
 	case pin:
 		err := b.Pin(ctx, e.text)
-		return changedMsg{said: "pinned; every checkpoint keeps it word for word", info: b.Info(), window: measured(ctx, b), err: err}
+		return changedMsg{said: "pinned; every request holds it word for word", info: b.Info(), window: measured(ctx, b), err: err}
 	case unpin:
 		err := b.Unpin(ctx, e.n)
 		return changedMsg{said: "unpinned", info: b.Info(), window: measured(ctx, b), err: err}

@@ -255,8 +255,8 @@ func (f *fake) Conversation(context.Context) (Conversation, error) {
 }
 
 func (f *fake) Sessions(context.Context) ([]SessionItem, error) {
-	return []SessionItem{{ID: "s2", Title: "Repair the parser", UpdatedAt: time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC), Turns: 3},
-		{ID: "s1", Title: "Greet in two languages", Turns: 1}}, nil
+	return []SessionItem{{ID: "s2", Title: "Repair the parser", UpdatedAt: time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC), Messages: 3},
+		{ID: "s1", Title: "Greet in two languages", Messages: 1}}, nil
 }
 
 func (f *fake) Resume(_ context.Context, id string) error {

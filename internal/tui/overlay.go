@@ -186,7 +186,7 @@ func (s state) listed(m listedMsg) (state, []effect) {
 	case listSessions:
 		p.title, p.what = "Open which session?", pickSession
 		for _, item := range m.sessions {
-			detail := plural(item.Turns, "request")
+			detail := plural(item.Messages, "message")
 			if !item.UpdatedAt.IsZero() {
 				detail = item.UpdatedAt.Format("2006-01-02 15:04") + ", " + detail
 			}
@@ -201,6 +201,9 @@ func (s state) listed(m listedMsg) (state, []effect) {
 		p.items = append(p.items, pickItem{id: c.Name, label: c.Name, detail: c.Detail})
 	}
 	if len(p.items) == 0 {
+		if m.what == listModels {
+			return s.say("no models are known to choose from; /model NAME takes any"), effects
+		}
 		return s.say(fmt.Sprintf("there are no %s to choose from", m.what)), effects
 	}
 	s.overlay = overlay{picker: &p}

@@ -84,7 +84,7 @@ func (d *drawing) checkpoint(plan *contextwindow.Plan) {
 	d.indented(fmt.Sprintf("%s tokens in the place of %s; method %s, %s.", inspect.Tokens(c.EstimatedCheckpointTokens),
 		inspect.Tokens(c.TokensBefore), c.Method, readable(c)))
 	if len(c.Pins) == 0 {
-		d.indented("Nothing is pinned.")
+		d.indented("It quotes no statement of yours. What /pin holds is in every request besides it.")
 		return
 	}
 	d.indented("Pinned, word for word:")

@@ -155,7 +155,7 @@ func TestPlanPage(t *testing.T) {
 		}
 	}
 	p.BeforeUSD, p.Plan.Checkpoint.Pins = nil, nil
-	if got := page(); !strings.Contains(got, "prices of this model are not known") || !strings.Contains(got, "Nothing is pinned") {
+	if got := page(); !strings.Contains(got, "prices of this model are not known") || !strings.Contains(got, "It quotes no statement") {
 		t.Errorf("without prices and pins:\n%s", got)
 	}
 }

@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/internal/inspect"
 	"github.com/forge-agent/forge/trace"
 )
@@ -110,12 +112,21 @@ func (s state) planned(m planMsg) (state, []effect) {
 	s, effects := s.rest()
 	switch {
 	case m.err != nil:
-		return s.alarm("no compaction: " + m.err.Error()), effects
+		return s.alarm("no compaction: " + compactionFault(m.err)), effects
 	case m.proposal == nil || m.proposal.Plan == nil:
 		return s.alarm("no compaction: there is no plan"), effects
 	}
 	s.overlay = overlay{title: "Compaction, dry run", page: planPage{*m.proposal}}
 	return s, effects
+}
+
+// compactionFault names the command's own option where there is nothing to
+// compact.
+func compactionFault(err error) string {
+	if errors.Is(err, contextwindow.ErrNothing) {
+		return strings.TrimPrefix(err.Error(), "plan compaction: ") + ": /compact --tail N"
+	}
+	return err.Error()
 }
 
 // compacted shows a compaction that a person asked for: a row, a notice and
@@ -125,7 +136,7 @@ func (s state) compacted(m compactedMsg) (state, []effect) {
 	if m.err != nil || m.plan == nil || m.plan.Checkpoint == nil {
 		reason := "there is no plan"
 		if m.err != nil {
-			reason = m.err.Error()
+			reason = compactionFault(m.err)
 		}
 		return s.alarm("nothing was compacted: " + reason), effects
 	}

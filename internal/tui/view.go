@@ -298,7 +298,7 @@ func (s state) askView() []string {
 	lines = fill(lines, s.height-s.meterHeight()-2)
 	keys := "y once · n no"
 	if a.request.Scope != "" {
-		keys += " · a for this run: " + cleanLine(a.request.Scope)
+		keys += " · a for this run: " + cleanLine(a.request.Covers())
 	}
 	if !a.armed {
 		keys = "one moment: keys that were pressed before this do not answer it"
