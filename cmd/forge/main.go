@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -17,10 +18,16 @@ import (
 // version is set when a release is built.
 var version = "development"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+func main() { os.Exit(program()) }
+
+// program runs until it is done or told to end: an interrupt and a request to
+// end let it leave a whole session and no child process; a second one ends it
+// at once.
+func program() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx))
+	context.AfterFunc(ctx, stop)
+	return run(ctx)
 }
 
 func run(ctx context.Context) int {

@@ -1,9 +1,14 @@
 package main
 
 import (
-	"context"
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,7 +17,9 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"forge": func() { os.Exit(run(context.Background())) },
+		"forge":       main,
+		"forge-turns": turns,
+		"forge-mcp":   serveMCP,
 	})
 }
 
@@ -28,9 +35,17 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("FORGE_HOME", filepath.Join(e.WorkDir, ".forge"))
 			e.Setenv("EXAMPLES", examples)
+			var dot bytes.Buffer
+			if err := png.Encode(&dot, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(e.WorkDir, "dot.png"), dot.Bytes(), 0o600); err != nil {
+				return err
+			}
+			e.Values[providerKey{}] = &provided{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "oneline": oneLine},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "oneline": oneLine, "provider": providerCommand, "gone": gone, "exits": exits},
 	})
 }
 
@@ -61,5 +76,25 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "forge: ") || !strings.Contains(text, args[0]) {
 		ts.Fatalf("want one line that names %s, got:\n%s", args[0], text)
+	}
+}
+
+// exits runs a program and checks its exit code: exits CODE PROGRAM ARGUMENT…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGUMENT…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var failed *exec.ExitError
+		if !errors.As(err, &failed) {
+			ts.Fatalf("%v", err)
+		}
+		got = failed.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s ended with %d, want %d\n%s", args[1], got, want, ts.ReadFile("stderr"))
 	}
 }
