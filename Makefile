@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 30s
 
-.PHONY: help test test-postgres race lint fuzz bench soak eval requirements generate refresh ci
+.PHONY: help test test-postgres test-codex race lint fuzz bench soak eval requirements generate refresh ci
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ bench: ## benchmarks, one thread
 
 test-postgres: ## the session store on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
 	.ci/postgres go test ./session/pgstore
+
+test-codex: ## the Codex engine against the real program, which npm installs into a cache folder
+	FORGE_CODEX_PATH="$$(.ci/codex)" go test ./codexapp
 
 SOAKSEED ?= $(shell date +%s)
 

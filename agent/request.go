@@ -58,12 +58,19 @@ func (n *run) ask(ctx context.Context, fit *contextwindow.Fit) (*model.Completed
 	}
 }
 
-// brokeOff reports whether a stream ended in its middle. Before its first
-// event the adapter has made its own retries.
+// brokeOff reports whether a stream ended in its middle, or held something
+// that cannot be read. Before its first event the adapter has made its own
+// retries.
 func brokeOff(err error) bool {
 	var failed *model.Error
-	evidence := errors.As(err, &failed) && failed.Evidence
-	return errors.Is(err, model.ErrIncompleteStream) || evidence && errors.Is(err, model.ErrTransient)
+	known := errors.As(err, &failed)
+	switch {
+	case errors.Is(err, model.ErrUnreadable):
+		return true
+	case errors.Is(err, model.ErrIncompleteStream):
+		return !known || failed.Evidence || failed.Attempts <= 1
+	}
+	return known && failed.Evidence && errors.Is(err, model.ErrTransient)
 }
 
 // stream makes one physical request.
@@ -107,7 +114,7 @@ func (n *run) recover(ctx context.Context, fit *contextwindow.Fit, attempt int, 
 	}
 	next, err := n.manager.Recover(ctx, n.input, failed)
 	if errors.Is(err, contextwindow.ErrPartial) {
-		return nil, fmt.Errorf("%w; run the same request again: the whole conversation is read then", err)
+		next, err = n.recoverWhole(ctx, failed)
 	}
 	var limit *contextwindow.LimitError
 	if errors.As(err, &limit) {
@@ -124,6 +131,15 @@ func (n *run) recover(ctx context.Context, fit *contextwindow.Fit, attempt int, 
 	n.result.Totals.Recoveries++
 	n.a.show(Notice{Kind: "overflow", Text: "the provider refused the request as too long; it is made smaller and sent once more"})
 	return next, n.keepFit(ctx, next, trace.TriggerOverflow, attempt+1, "overflow")
+}
+
+// recoverWhole does the same with the whole conversation in memory: the
+// smaller request needs a checkpoint of messages that are not held.
+func (n *run) recoverWhole(ctx context.Context, failed *model.Error) (*contextwindow.Fit, error) {
+	if _, err := n.refitWhole(ctx); err != nil {
+		return nil, err
+	}
+	return n.manager.Recover(ctx, n.input, failed)
 }
 
 // keepSaid keeps what the model had said when its answer broke off.

@@ -151,6 +151,7 @@ func (n *run) refitWhole(ctx context.Context) (*contextwindow.Fit, error) {
 	if err := n.a.opts.Session.HoldAll(ctx); err != nil {
 		return nil, err
 	}
+	n.input.Transcript, n.input.Uncompleted = n.a.opts.Session.Transcript(), n.a.uncompleted()
 	var err error
 	if n.manager, err = n.a.restored(ctx, n.a.opts.Window.Mode, &n.input); err != nil {
 		return nil, fmt.Errorf("restore context window: %w", err)

@@ -16,21 +16,33 @@ import (
 	"github.com/forge-agent/forge/trace"
 )
 
-// byWrapper runs the prompt in a fresh thread behind the active view. A view
-// that the provider refuses as too long, before anything has happened, is made
-// smaller once (F-OVF-02).
+// byWrapper runs the prompt in a fresh thread behind the active view.
 func (n *run) byWrapper() error {
 	n.result.Origin = OriginFresh
+	return n.behindView("per-turn", true)
+}
+
+// behindView runs the prompt in a new thread behind the active view. A view
+// that the provider refuses as too long, before anything has happened, is made
+// smaller once (F-OVF-02).
+func (n *run) behindView(reason string, ephemeral bool) error {
 	fit, in, err := n.fit()
 	if err != nil {
 		return err
 	}
+	if fit.Estimate.Tokens > fit.Budget.WindowTokens {
+		return n.overWindow(fit)
+	}
 	for {
-		r, err := n.turnBehind(in, "per-turn", true)
+		r, err := n.turnBehind(in, reason, ephemeral)
 		if err != nil {
 			return err
 		}
-		if fit.Attempt > 1 || fit.Mode != contextwindow.Compact || !r.refusedUntouched() {
+		untouched := r.refusedUntouched()
+		if untouched && n.result.WrapperBytes > 0 {
+			n.e.state.Spoilt = "wrapper-refused" // Codex would drop the wrapper to make room
+		}
+		if fit.Attempt > 1 || fit.Mode != contextwindow.Compact || !untouched {
 			n.conclude(r)
 			return nil
 		}
@@ -45,6 +57,19 @@ func (n *run) byWrapper() error {
 		}
 		fit = smaller
 	}
+}
+
+// overWindow refuses a view that no window of this size takes. A native adapter
+// sends it in the modes off and warn, and its provider says no; Codex would
+// drop the wrapper to make room.
+func (n *run) overWindow(f *contextwindow.Fit) error {
+	l := trace.Limit(f)
+	if err := n.emit(l); err != nil {
+		return err
+	}
+	d := n.manager.Diagnose(f)
+	d.Remedy = "use the mode compact, or " + d.Remedy
+	return &contextwindow.LimitError{Budget: f.Budget, MandatoryTokens: f.MandatoryTokens, Breakdown: f.Breakdown, Largest: l.Largest, Diagnosis: d}
 }
 
 // refusedUntouched reports whether the provider refused the turn as too long

@@ -161,14 +161,25 @@ func (c *client) next(ctx context.Context, wake <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-idle.C:
-		var loaded json.RawMessage
-		err := c.call(ctx, methodLoaded, struct{}{}, &loaded)
-		var refused *ReplyError
-		if err == nil || errors.As(err, &refused) {
-			return errQuiet
+		if err := c.alive(ctx); err != nil {
+			return err
 		}
-		return err
+		return errQuiet
 	}
+}
+
+// alive takes in what the server has said since the last run, and asks whether
+// it still answers. The error ends the client.
+func (c *client) alive(ctx context.Context) error {
+	if c.dead != nil {
+		return c.dead
+	}
+	var loaded json.RawMessage
+	err := c.call(ctx, methodLoaded, struct{}{}, &loaded)
+	if refused := (*ReplyError)(nil); errors.As(err, &refused) {
+		return nil
+	}
+	return err
 }
 
 // answer replies to a request of the server.

@@ -102,7 +102,8 @@ type Options struct {
 	// Counter counts for the model. Required.
 	Counter *tokencount.Counter
 	// Window holds mode, reserves and compaction of the view. Its Chain is set
-	// by the engine.
+	// by the engine. Its Calibrations are for turns of Codex only: what Codex
+	// sends besides the view is learned there.
 	Window contextwindow.Options
 	// CompactionsPerTurn is how often Codex may compact in one turn before it
 	// is interrupted; zero means DefaultCompactionsPerTurn.

@@ -77,13 +77,14 @@ func split(line string) ([]string, bool) {
 	return out, quote == 0 && !escaped
 }
 
-// segments cuts a script at what parts commands, and reads each piece.
+// segments cuts a script at what parts commands, and reads each piece. Quotes
+// hide what is in them, but for the substitutions in double ones.
 func segments(script string) [][]string {
 	var out [][]string
-	for _, piece := range strings.FieldsFunc(script, func(r rune) bool { return strings.ContainsRune(";|&\n()`{}", r) }) {
+	for _, piece := range cutCommands(script) {
 		words, ok := split(piece)
 		if !ok {
-			words = strings.Fields(piece)
+			words = strings.Fields(strings.NewReplacer(`"`, " ", "'", " ").Replace(piece))
 		}
 		for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "!" || words[0] == "$") {
 			words = words[1:]
@@ -93,4 +94,41 @@ func segments(script string) [][]string {
 		}
 	}
 	return out
+}
+
+func cutCommands(script string) []string {
+	var out []string
+	start, quote, depth, before := 0, byte(0), 0, byte(0)
+	for i := range len(script) {
+		c, cut := script[i], false
+		switch {
+		case before == '\\' && quote != '\'':
+			c = 0 // it stands for itself
+		case quote == '\'':
+			if c == quote {
+				quote = 0
+			}
+		case c == '`', c == '(' && (quote == 0 || before == '$'):
+			cut = true
+			if c == '(' {
+				depth++
+			}
+		case c == ')' && (quote == 0 || depth > 0):
+			cut, depth = true, max(0, depth-1)
+		case quote == '"':
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		default:
+			cut = strings.IndexByte(";|&\n{}", c) >= 0
+		}
+		if cut {
+			out = append(out, script[start:i])
+			start = i + 1
+		}
+		before = c
+	}
+	return append(out, script[start:])
 }

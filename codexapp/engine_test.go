@@ -154,16 +154,6 @@ func payloads[T trace.Payload](r *rig) []T {
 	return out
 }
 
-func notices(r *rig, kind string) []string {
-	var out []string
-	for _, e := range r.events {
-		if n, ok := e.(codexapp.Notice); ok && n.Kind == kind {
-			out = append(out, n.Text)
-		}
-	}
-	return out
-}
-
 // F-PKG-07, F-TST-18, weak spot 19: each prompt goes into a fresh thread behind
 // the view, the choice is in the result and in the trace.
 func TestWrapperCarriesTheView(t *testing.T) {

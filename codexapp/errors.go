@@ -12,9 +12,9 @@ var (
 	// ErrInvalid is wrapped by errors about arguments: nothing was run.
 	ErrInvalid = errors.New("invalid argument")
 	// ErrNotFound: there is no program to start.
-	ErrNotFound = errors.New("Codex was not found")
+	ErrNotFound = errors.New("program codex was not found")
 	// ErrStart: the program could not be started, or ended before it answered.
-	ErrStart = errors.New("Codex did not start")
+	ErrStart = errors.New("program codex did not start")
 	// ErrVersion: the program is older than what this client can talk to.
 	ErrVersion = errors.New("this version of Codex is too old")
 	// ErrExited: the app server ended while it was needed.

@@ -33,9 +33,10 @@ type fake struct {
 	answers  map[string]chan json.RawMessage
 	out      *io.PipeWriter
 	closed   bool
-	turns    sync.WaitGroup
-	words    string // last words
-	left     int    // messages until it dies, when mortal
+	running  int        // turns
+	ended    *sync.Cond // one of them
+	words    string     // last words
+	left     int        // messages until it dies, when mortal
 	mortal   bool
 }
 
@@ -53,7 +54,16 @@ type call struct {
 }
 
 func newFake(t testing.TB, play func(f *fake, c call)) *fake {
-	return &fake{t: t, userAgent: "forge/0.171.0 (Test; x86_64) forge", play: play, threads: map[string]*fakeThread{}, loaded: map[string]bool{}, answers: map[string]chan json.RawMessage{}}
+	f := &fake{t: t, userAgent: "forge/0.171.0 (Test; x86_64) forge", play: play, threads: map[string]*fakeThread{}, loaded: map[string]bool{}, answers: map[string]chan json.RawMessage{}}
+	f.ended = sync.NewCond(&f.mu)
+	return f
+}
+
+// change changes what the server does, between two runs.
+func (f *fake) change(to func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	to()
 }
 
 // connect starts a server that knows the threads of the one before.
@@ -71,17 +81,13 @@ func (f *fake) connect() (io.WriteCloser, io.Reader, func(), func() (string, str
 		f.mu.Unlock()
 		inW.Close()
 		outW.Close()
-		f.turns.Wait()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for f.running > 0 {
+			f.ended.Wait()
+		}
 	}
 	return inW, outR, stop, func() (string, string) { return f.words, "exit status 3" }, nil
-}
-
-// die ends the server as a crash does.
-func (f *fake) die() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	f.out.Close()
 }
 
 func (f *fake) serve(in *io.PipeReader, out *io.PipeWriter) {
@@ -119,8 +125,9 @@ func (f *fake) serve(in *io.PipeReader, out *io.PipeWriter) {
 		}
 		f.mu.Lock()
 		f.calls = append(f.calls, m.Method)
+		other := f.reply
 		f.mu.Unlock()
-		if f.reply != nil && f.reply(f, m.Method, m.ID, m.Params) {
+		if other != nil && other(f, m.Method, m.ID, m.Params) {
 			continue
 		}
 		f.request(m.Method, m.ID, m.Params, interrupts)
@@ -190,6 +197,10 @@ func (f *fake) request(method string, id, params json.RawMessage, interrupts map
 func (f *fake) startTurn(method string, id json.RawMessage, threadID string, input []struct{ Text string }, interrupts map[string]chan struct{}) {
 	f.mu.Lock()
 	th := f.threads[threadID]
+	if f.closed {
+		f.mu.Unlock()
+		return
+	}
 	if th == nil || !f.loaded[threadID] {
 		f.mu.Unlock()
 		f.refuse(id, "thread not found: "+threadID)
@@ -204,6 +215,8 @@ func (f *fake) startTurn(method string, id json.RawMessage, threadID string, inp
 	if !c.compact {
 		f.prompts = append(f.prompts, c.prompt)
 	}
+	play := f.play
+	f.running++
 	f.mu.Unlock()
 	interrupts[c.turn] = c.interrupted
 	if c.compact {
@@ -211,11 +224,10 @@ func (f *fake) startTurn(method string, id json.RawMessage, threadID string, inp
 	} else {
 		f.result(id, map[string]any{"turn": map[string]any{"id": c.turn, "status": "inProgress"}})
 	}
-	f.turns.Add(1)
 	go func() {
-		defer f.turns.Done()
+		defer f.change(func() { f.running--; f.ended.Broadcast() })
 		f.note("turn/started", map[string]any{"threadId": threadID, "turn": map[string]any{"id": c.turn, "status": "inProgress"}})
-		f.play(f, c)
+		play(f, c)
 	}()
 }
 

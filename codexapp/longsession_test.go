@@ -48,8 +48,11 @@ func answerOf(turn int) string {
 // every turn, the wrapper's own weight is in the budget event, and in the end it
 // holds what the user has stated, as the native path's view does.
 func TestLongSessionThroughTheWrapper(t *testing.T) {
-	const turns, window = 300, 24_000
-	turn := 0
+	const window = 24_000
+	turn, turns := 0, 300
+	if testing.Short() {
+		turns = 90
+	}
 	f := newFake(t, func(f *fake, c call) {
 		f.item(c, "completed", map[string]any{"type": "commandExecution", "id": "cmd", "command": "cat part", "status": "completed", "exitCode": 0,
 			"aggregatedOutput": fmt.Sprintf("row %d\n", turn*7) + strings.Repeat("x = x + 1\n", 20)})
@@ -89,8 +92,11 @@ func TestLongSessionThroughTheWrapper(t *testing.T) {
 		}
 	}
 	last := f.lastInjected()
-	native := nativeView(t, caps, counter, r)
+	native := nativeView(t, caps, counter, r, turns)
 	for at, rule := range rules {
+		if at > turns {
+			continue
+		}
 		inWrapper, inNative := strings.Contains(last, rule[1]), strings.Contains(native, rule[1])
 		if !inWrapper || !inNative {
 			t.Errorf("rule of turn %d: in the wrapper %v, in the native view %v", at, inWrapper, inNative)
@@ -101,7 +107,7 @@ func TestLongSessionThroughTheWrapper(t *testing.T) {
 
 // nativeView plays the same conversation through the gate as a native adapter
 // does, and returns what the model would see in the last turn.
-func nativeView(t *testing.T, caps model.Capabilities, counter *tokencount.Counter, r *rig) string {
+func nativeView(t *testing.T, caps model.Capabilities, counter *tokencount.Counter, r *rig, turns int) string {
 	t.Helper()
 	m, err := contextwindow.New(caps, counter, &contextwindow.Options{Mode: contextwindow.Compact})
 	if err != nil {
@@ -120,7 +126,7 @@ func nativeView(t *testing.T, caps model.Capabilities, counter *tokencount.Count
 		if _, err := m.Fit(context.Background(), in); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(msg.Text(), "part 300 ") {
+		if strings.Contains(msg.Text(), fmt.Sprintf("part %d ", turns)) {
 			view = codexapp.Wrap(m.Request(in).Messages)
 		}
 	}

@@ -44,7 +44,7 @@ func TestOutcomes(t *testing.T) {
 		if len(done) != 1 || string(done[0].Status) != string(test.want) {
 			t.Errorf("trace: %+v", done)
 		}
-		f.play = busy
+		f.change(func() { f.play = busy })
 		if got := r.good("two"); got.WrapperBytes != 0 {
 			if strings.Contains(f.lastInjected(), "one") != (test.want == codexapp.StatusCompleted) {
 				t.Errorf("%s %s: the next prompt carried %s", test.status, test.kind, f.lastInjected())
@@ -156,6 +156,87 @@ func TestWarnRefusesOnlyWhatCannotFit(t *testing.T) {
 		t.Errorf("%s: %s", res.Status, res.Reason)
 	}
 	r.good("tell me once more")
+	if res := r.run("fifth"); res.Status != codexapp.StatusCompleted {
+		t.Errorf("%s: %s", res.Status, res.Reason)
+	}
+}
+
+// A view that is larger than the whole window is not sent in the mode warn
+// either: Codex would drop the conversation to make room for the prompt. The
+// same thing in the mode compact works.
+func TestViewLargerThanTheWindow(t *testing.T) {
+	for _, carry := range []codexapp.Carry{codexapp.Wrapper, codexapp.Thread} {
+		f := newFake(t, func(f *fake, c call) { f.say(c, strings.Repeat("words ", 4000)); f.complete(c, "completed", "") })
+		small := model.Capabilities{Model: "m", WindowTokens: 20_000, WindowSource: model.WindowFromUser}
+		r := newRig(t, f.options(codexapp.Options{Carry: carry, Capabilities: model.Capabilities{Model: "m", WindowTokens: 1_000_000, WindowSource: model.WindowFromUser}}))
+		for range 8 {
+			r.good("tell me")
+		}
+		r.engine.Close()
+		o := r.opts
+		o.Capabilities, o.Model = small, "another" // which leaves the thread
+		r.use(r.s, o)
+		turns := f.called("turn/start")
+		res := r.run("go on")
+		if res.Status != codexapp.StatusLimitReached || !strings.Contains(res.Reason, "use the mode compact") || f.called("turn/start") != turns {
+			t.Errorf("%s: %s: %s", carry, res.Status, res.Reason)
+		}
+		r.engine.Close()
+		o.Window.Mode = contextwindow.Compact
+		r.use(r.s, o)
+		if res := r.good("go on"); res.WrapperTokens == 0 || res.WrapperTokens > 10_000 {
+			t.Errorf("%s: %+v", carry, res)
+		}
+		r.engine.Close()
+	}
+}
+
+// The wrapper of a rebuilt thread that is refused at once is not left to
+// Codex's compaction, which would drop it.
+func TestRefusedWrapperIsNotCompacted(t *testing.T) {
+	refuse := false
+	f := newFake(t, nil)
+	f.play = func(f *fake, c call) {
+		if refuse {
+			f.complete(c, "failed", "contextWindowExceeded")
+			return
+		}
+		f.answer(c, "answer to "+c.prompt)
+	}
+	r := newRig(t, f.options(codexapp.Options{Carry: codexapp.Thread}))
+	r.good("one")
+	r.engine.Close()
+	o := r.opts
+	o.Model = "another"
+	r.use(r.s, o)
+	f.change(func() { refuse = true })
+	if res := r.run("two"); res.Status != codexapp.StatusLimitReached || res.Origin != codexapp.OriginRebuilt {
+		t.Errorf("%+v", res)
+	}
+	f.change(func() { refuse = false })
+	res := r.good("three")
+	if res.Rebuilt != "wrapper-refused" || f.called("thread/compact/start") != 0 || !strings.Contains(f.lastInjected(), "answer to one") {
+		t.Errorf("%+v", res)
+	}
+}
+
+// A prompt after one that did not complete says so: "go on" means that.
+func TestUnfinishedIsTold(t *testing.T) {
+	f := newFake(t, func(f *fake, c call) {
+		f.item(c, "completed", map[string]any{"type": "commandExecution", "id": "c1", "command": "make", "status": "completed", "exitCode": 0})
+		f.complete(c, "failed", "serverOverloaded")
+	})
+	r := newRig(t, f.options(codexapp.Options{}))
+	r.run("build the ark")
+	f.change(func() { f.play = busy })
+	r.good("go on")
+	if got := f.prompts[1]; !strings.HasPrefix(got, "go on[Note") || !strings.Contains(got, "failed, after 1 tool calls") || !strings.Contains(got, "build the ark") {
+		t.Errorf("%q", got)
+	}
+	r.good("and now")
+	if got := f.prompts[2]; got != "and now" {
+		t.Errorf("%q", got)
+	}
 }
 
 // A trace of either way can be read: every ledger has its hash, every request

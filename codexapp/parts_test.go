@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -83,6 +85,42 @@ func TestProgramThatEnds(t *testing.T) {
 	}
 }
 
+// A server that ends neither when its input does nor by a signal is killed,
+// with what it has started, even outside of its group.
+func TestNothingIsLeftRunning(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // processes outside of the group are found on Linux only
+	}
+	o := fixed(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "codex")
+	mark := fmt.Sprintf("98764.%d", os.Getpid())
+	script := `#!/bin/sh
+read line
+echo '{"id":1,"result":{"userAgent":"forge/0.171.0 (x)"}}'
+read line
+read line
+setsid sleep MARK &
+sleep MARK &
+trap '' TERM
+echo '{"id":2,"result":{"account":null,"requiresOpenaiAuth":true}}'
+cat >/dev/null
+while :; do sleep 1; done
+`
+	if err := os.WriteFile(program, []byte(strings.ReplaceAll(script, "MARK", mark)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e, err := codexapp.New(context.Background(), codexapp.Options{Path: program, Environ: []string{"PATH=" + os.Getenv("PATH")}, Dir: dir, Session: o.Session,
+		Counter: o.Counter, Capabilities: o.Capabilities, Timeouts: codexapp.Timeouts{Exit: 50 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+	if n := running("sleep\x00"+mark) + running(program); n != 0 {
+		t.Errorf("%d programs are left", n)
+	}
+}
+
 func TestBadArguments(t *testing.T) {
 	good := fixed(t)
 	for name, change := range map[string]func(*codexapp.Options){
@@ -126,7 +164,9 @@ func TestCommandsOf(t *testing.T) {
 		{`rm x; ls`, `["sh" "-c" "rm x; ls"]`, `[["rm" "x"] ["ls"]]`},
 		{`bash -lc 'unfinished`, `["bash -lc 'unfinished"]`, ``},
 		{``, `[""]`, ``},
-		{`python -c 'print(1)'`, `["sh" "-c" "python -c 'print(1)'"]`, `[["python" "-c" "'print"] ["1"] ["'"]]`},
+		{`python -c 'print(1)'`, `["sh" "-c" "python -c 'print(1)'"]`, `[["python" "-c" "print(1)"]]`},
+		{`bash -c 'echo "a; rm b" && ls "$(rm c)" "d"'`, `["bash" "-c" "echo \"a; rm b\" && ls \"$(rm c)\" \"d\""]`, `[["echo" "a; rm b"] ["ls" "$"] ["rm" "c"] ["d"]]`},
+		{`bash -c "echo a\;rm b; x=1 rm c"`, `["bash" "-c" "echo a;rm b; x=1 rm c"]`, `[["echo" "a"] ["rm" "b"] ["rm" "c"]]`},
 	} {
 		plain, parts := codexapp.CommandsOf(test.line)
 		gotParts := ""

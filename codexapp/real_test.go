@@ -40,7 +40,9 @@ func TestMeasuredBehaviour(t *testing.T) {
 		{"cle_stuck", setting{}, cleStuck},
 		{"int_compact", setting{}, intCompact},
 		{"remote", setting{provider: "OpenAI"}, remote},
+		{"azure", setting{provider: "azure"}, remote},
 		{"res", setting{}, resumes},
+		{"res, after an overflow", setting{}, resumesFull},
 		{"exec", setting{}, execShowsNothing},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -331,6 +333,20 @@ func resumes(t *testing.T, r *real) {
 	}
 	if last := r.provider.last(); !strings.Contains(last, "the summary") || strings.Contains(last, "first answer") || !strings.Contains(last, "second answer") {
 		t.Error("the thread does not hold what it held")
+	}
+}
+
+// What is known of a full thread outlives a restart.
+func resumesFull(t *testing.T, r *real) {
+	r.provider.plan(says("first answer", 1500), tooLong)
+	r.good("one")
+	r.limited("two")
+	r.restart()
+	r.provider.plan(says("the summary", 2000), says("third answer", 2500))
+	res := r.good("three")
+	r.completedCompactions(res, 1)
+	if res.Origin != codexapp.OriginResumed || !res.Compactions[0].Manual {
+		t.Errorf("%+v", res)
 	}
 }
 

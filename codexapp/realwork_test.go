@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 	"github.com/forge-agent/forge/policy"
 	"github.com/forge-agent/forge/session"
 	"github.com/forge-agent/forge/tool"
+	"github.com/forge-agent/forge/trace"
 )
 
 // F-PKG-07, F-TST-18: the real program gets the view in a fresh thread for each
@@ -44,12 +46,42 @@ func TestRealWrapper(t *testing.T) {
 // A view of more than a mebibyte goes in too: the limit of Codex is on the
 // input of a turn, and the wrapper is none.
 func TestRealWrapperIsNoInput(t *testing.T) {
-	r := newReal(t, setting{options: codexapp.Options{Carry: codexapp.Wrapper, Capabilities: model.Capabilities{Model: "fake-model", WindowTokens: 2_000_000, WindowSource: model.WindowFromUser}}})
+	r := newReal(t, setting{window: 2_000_000, options: codexapp.Options{Carry: codexapp.Wrapper, Capabilities: model.Capabilities{Model: "fake-model", WindowTokens: 2_000_000, WindowSource: model.WindowFromUser}}})
 	r.provider.plan(says(strings.Repeat("long answer ", 100_000), 1500))
 	r.good("one")
 	r.provider.plan(says("fine", 300_000))
 	if res := r.good("two"); res.WrapperBytes < 1<<20 {
 		t.Errorf("a wrapper of %d bytes", res.WrapperBytes)
+	}
+}
+
+// F-TST-18: with what Codex sends besides it, the view stays within Forge's
+// budget turn after turn, and what the user stated stays in it.
+func TestRealWrapperIsBounded(t *testing.T) {
+	r := newReal(t, setting{window: 100_000, options: codexapp.Options{Carry: codexapp.Wrapper, Window: contextwindow.Options{Mode: contextwindow.Compact},
+		Capabilities: model.Capabilities{Model: "fake-model", WindowTokens: 100_000, WindowSource: model.WindowFromUser}}})
+	for turn := range 16 {
+		prompt := fmt.Sprintf("tell me about part %d", turn)
+		if turn == 1 {
+			prompt = "Never touch the folder legacy/billing."
+		}
+		r.provider.plan(weighs(strings.Repeat(fmt.Sprintf("Part %d is about rows, columns and how they are counted. ", turn), 600)))
+		r.good(prompt)
+	}
+	if !strings.Contains(r.provider.last(), "legacy/billing") {
+		t.Error("the rule is lost")
+	}
+	for _, u := range payloads[*trace.EngineUsage](r.rig) {
+		if u.Usage != nil && u.Usage.InputTokens > 95_000-16_384 {
+			t.Errorf("Codex sent %d tokens", u.Usage.InputTokens)
+		}
+	}
+	if r.s.Header().Checkpoints == 0 {
+		t.Error("nothing was compacted: the session is too small for this test")
+	}
+	last := payloads[*trace.RequestCompleted](r.rig)
+	if c := last[len(last)-1].Comparison; c == nil || c.ErrorPercent() > 25 || c.ErrorPercent() < -25 {
+		t.Errorf("the estimate is off: %+v", c)
 	}
 }
 
@@ -271,17 +303,18 @@ func TestRealLeavesNothingRunning(t *testing.T) {
 	}
 	r := newReal(t, setting{})
 	r.policy = profile(t, policy.WorkspaceWrite, &policy.Options{Grants: []policy.Rule{{Risk: tool.RiskProcess, Action: policy.Allow}}})
-	r.provider.plan(runs("setsid sleep 98761 & sleep 98762", 1500, "yield_time_ms", 300, "sandbox_permissions", "require_escalated", "justification", "x"), says("left it running", 1600))
+	mark := fmt.Sprintf("98761.%d", os.Getpid())
+	r.provider.plan(runs("setsid sleep "+mark+" & sleep "+mark, 1500, "yield_time_ms", 300, "sandbox_permissions", "require_escalated", "justification", "x"), says("left it running", 1600))
 	r.good("start something")
-	if running("sleep\x009876") == 0 {
+	if running("sleep\x00"+mark) == 0 {
 		t.Fatal("it did not start")
 	}
 	r.engine.Close()
-	if n := running("sleep\x009876"); n != 0 {
+	if n := running("sleep\x00" + mark); n != 0 {
 		t.Errorf("%d programs are left", n)
 	}
-	if n := running(r.program); n != 0 {
-		t.Errorf("%d of Codex are left", n)
+	if r.kill() != 0 {
+		t.Error("Codex is left")
 	}
 }
 
@@ -290,6 +323,57 @@ func running(text string) int {
 	n := 0
 	for _, file := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
 		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), text) {
+			n++
+		}
+	}
+	return n
+}
+
+// The real program is killed in the middle of a turn: one clear error, a whole
+// session, and the next prompt goes on.
+func TestRealIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	for _, carry := range []codexapp.Carry{codexapp.Wrapper, codexapp.Thread} {
+		t.Run(string(carry), func(t *testing.T) {
+			r := newReal(t, setting{options: codexapp.Options{Carry: carry}})
+			r.provider.plan(says("the tapir sleeps", 1500))
+			r.good("one")
+			r.provider.plan(runs("echo before the end", 1500), func(_ *responses, _ http.ResponseWriter, q *http.Request) {
+				r.kill()
+				<-q.Context().Done()
+			})
+			res := r.run("two")
+			if res.Status != codexapp.StatusFailed || !errors.Is(res.Err, codexapp.ErrExited) || !strings.Contains(res.Reason, "killed") {
+				t.Errorf("%s: %s", res.Status, res.Reason)
+			}
+			if !strings.Contains(r.results(), "before the end") {
+				t.Errorf("results: %s", r.results())
+			}
+			r.provider.plan(says("it woke up", 1600))
+			r.good("three")
+			if !strings.Contains(r.provider.last(), "the tapir sleeps") {
+				t.Error("the conversation is lost")
+			}
+		})
+	}
+}
+
+// kill ends the processes that work with this test's folder, and says how many
+// they were.
+func (r *real) kill() int {
+	n := 0
+	for _, file := range must(filepath.Glob("/proc/[0-9]*/environ")) {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(data), "CODEX_HOME="+r.home+"\x00") {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/environ", &pid); err != nil {
+			continue
+		}
+		if p, err := os.FindProcess(pid); err == nil && p.Kill() == nil {
 			n++
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -115,6 +114,14 @@ func says(text string, input int) reply {
 	})
 }
 
+// weighs is an answer whose usage is that of the request, at four bytes a
+// token.
+func weighs(text string) reply {
+	return func(s *responses, w http.ResponseWriter, r *http.Request) {
+		says(text, len(s.last())/4)(s, w, r)
+	}
+}
+
 // runs is a response that calls for a command.
 func runs(cmd string, input int, more ...any) reply {
 	return item(input, func(id string) map[string]any {
@@ -185,6 +192,7 @@ func codexProgram(t testing.TB) string {
 
 // setting changes the configuration of Codex or the options of the engine.
 type setting struct {
+	window   int    // model_context_window
 	limit    int    // model_auto_compact_token_limit
 	provider string // its name
 	config   string // further lines
@@ -195,15 +203,18 @@ func newReal(t *testing.T, set setting) *real {
 	t.Helper()
 	program := codexProgram(t)
 	r := &real{provider: newResponses(t), program: program, home: t.TempDir(), work: t.TempDir()}
+	if set.window == 0 {
+		set.window = 20000
+	}
 	if set.limit == 0 {
-		set.limit = 15000
+		set.limit = set.window * 3 / 4
 	}
 	if set.provider == "" {
 		set.provider = "fake"
 	}
 	config := fmt.Sprintf(`model = "fake-model"
 model_provider = "fake"
-model_context_window = 20000
+model_context_window = %d
 model_auto_compact_token_limit = %d
 %s
 [model_providers.fake]
@@ -213,7 +224,7 @@ wire_api = "responses"
 env_key = "FORGE_TEST_KEY"
 request_max_retries = 0
 stream_max_retries = 0
-`, set.limit, set.config, set.provider, r.provider.server.URL)
+`, set.window, set.limit, set.config, set.provider, r.provider.server.URL)
 	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -283,6 +294,3 @@ func withTimeout(t testing.TB) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
-
-var _ = strings.Contains
-var _ = withTimeout

@@ -74,8 +74,12 @@ func (n *run) begin() error {
 		return err
 	}
 	n.before = s.Transcript().Len()
+	notes := slices.Clone(n.request.Notes)
+	if e.opts.Carry == Wrapper {
+		notes = append(notes, e.unfinished()) // a thread holds what failed in it
+	}
 	admitted := []message.Message{{ID: e.opts.NewID(), Role: message.RoleUser, Blocks: n.request.Prompt, Time: e.opts.Now()}}
-	for _, text := range n.request.Notes {
+	for _, text := range notes {
 		if strings.TrimSpace(text) != "" {
 			admitted = append(admitted, message.Message{ID: e.opts.NewID(), Role: message.RoleUser, Origin: message.OriginInjected,
 				Blocks: []message.Block{message.Text{Text: text}}, Time: e.opts.Now()})
@@ -90,6 +94,37 @@ func (n *run) begin() error {
 		e.show(Admitted{Message: m})
 	}
 	return nil
+}
+
+// unfinishedTextBytes is how much of an unfinished request is repeated.
+const unfinishedTextBytes = 2000
+
+// unfinished tells the model about the newest turn when it did not complete:
+// its messages are in no view (resolution C16), and a person who says "go on"
+// means it.
+func (e *Engine) unfinished() string {
+	s := e.opts.Session
+	t := s.Transcript()
+	if t.TurnCount() == 0 {
+		return ""
+	}
+	turn := t.Turn(t.TurnCount() - 1)
+	status := s.Status(turn.End - 1)
+	if status == session.Completed {
+		return ""
+	}
+	text, cut := t.At(turn.Start).Text(), ""
+	if len(text) > unfinishedTextBytes {
+		text, cut = strings.ToValidUTF8(text[:unfinishedTextBytes], ""), " […]"
+	}
+	calls := 0
+	for i := turn.Start; i < turn.End; i++ {
+		if t.At(i).Role == message.RoleTool {
+			calls++
+		}
+	}
+	return fmt.Sprintf("[Note of the harness: the request before this one did not complete (%s, after %d tool calls), and what came of it is not shown. "+
+		"Files may have been changed by it. It said: %q%s]", status, calls, text, cut)
 }
 
 // settle ends what an interrupted run has left: calls without a result, and a
@@ -117,6 +152,10 @@ func (e *Engine) settle(ctx context.Context) error {
 func (n *run) work() {
 	if err := n.emit(n.started()); err != nil {
 		n.fail(err)
+		return
+	}
+	if err := n.e.client.alive(n.ctx); err != nil && n.e.client.dead == nil {
+		n.fail(err) // cancelled
 		return
 	}
 	if n.e.client.dead != nil {

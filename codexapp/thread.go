@@ -155,17 +155,7 @@ func (n *run) rebuild(reason string) error {
 	case reason == "":
 		reason = "no-thread"
 	}
-	n.manager = nil
-	_, in, err := n.fit()
-	if err != nil {
-		return err
-	}
-	r, err := n.turnBehind(in, reason, false)
-	if err != nil {
-		return err
-	}
-	n.conclude(r)
-	return nil
+	return n.behindView(reason, false)
 }
 
 // Ids and reasons of the two ledger lines that stand for a thread of Codex.

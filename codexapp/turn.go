@@ -82,6 +82,9 @@ func (r *turnRun) follow(begin func() error) error {
 	}
 	r.closeDangling()
 	if r.fault != nil {
+		if r.ended == nil {
+			r.e.client.die(r.fault) // what goes on unrecorded must not go on
+		}
 		return r.fault
 	}
 	return err

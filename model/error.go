@@ -19,6 +19,9 @@ var (
 	ErrTransient = errors.New("transient provider fault")
 	// ErrIncompleteStream: the stream ended without its terminal event.
 	ErrIncompleteStream = errors.New("stream ended early")
+	// ErrUnreadable: an answer, or an event of it, is not in the form that was
+	// agreed on.
+	ErrUnreadable = errors.New("unreadable answer")
 )
 
 // An Error is what went wrong with one provider turn. Everything the provider
@@ -44,6 +47,9 @@ type Error struct {
 	// Evidence is true when the attempt had already produced text, a call or
 	// any other visible effect: it must not be retried (F-OVF-02).
 	Evidence bool
+	// Attempts is how many requests were made, all for the same turn: those
+	// before the last one ended before the first event. Zero when not known.
+	Attempts int
 	// Err is the underlying fault, nil when there is none.
 	Err error
 }

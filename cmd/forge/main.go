@@ -24,7 +24,7 @@ func main() { os.Exit(program()) }
 // end let it leave a whole session and no child process; a second one ends it
 // at once.
 func program() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return run(ctx)

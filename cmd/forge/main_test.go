@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -45,7 +47,7 @@ func TestScripts(t *testing.T) {
 			e.Values[providerKey{}] = &provided{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "oneline": oneLine, "provider": providerCommand, "gone": gone, "exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "oneline": oneLine, "provider": providerCommand, "gone": gone, "exits": exits, "field": field},
 	})
 }
 
@@ -97,4 +99,15 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s ended with %d, want %d\n%s", args[1], got, want, ts.ReadFile("stderr"))
 	}
+}
+
+// field sets a variable to a field of the JSON document on standard output:
+// field VARIABLE NAME.
+func field(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: field VARIABLE NAME")
+	}
+	var document map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &document))
+	ts.Setenv(args[0], fmt.Sprint(document[args[1]]))
 }

@@ -21,6 +21,7 @@ import (
 type provided struct {
 	server *scripted.Server
 	unused func() []string
+	came   chan struct{} // a value for each request
 }
 
 type providerKey struct{}
@@ -29,6 +30,7 @@ type providerKey struct{}
 //
 //	provider start SCRIPT [window=TOKENS] [refuse]
 //	provider show FILE [N]     what request N, or the last one, lets a model read
+//	provider await N           wait until N requests have come
 //	provider totals FILE
 //	provider done              every step of the script has served
 //	provider stop
@@ -55,6 +57,15 @@ func providerCommand(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("there are %d requests, no number %d", len(all), n)
 		}
 		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(all[n-1].Text()), 0o600))
+	case "await":
+		if len(args) != 2 {
+			ts.Fatalf("usage: provider await N")
+		}
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		for range n {
+			<-p.came
+		}
 	case "totals":
 		data, err := json.MarshalIndent(p.server.Totals(), "", " ")
 		ts.Check(err)
@@ -88,9 +99,17 @@ func (p *provided) start(ts *testscript.TestScript, args []string) {
 			ts.Fatalf("unknown option %q", a)
 		}
 	}
-	var err error
-	o.Script, p.unused, err = scripted.ParseScript(strings.NewReader(ts.ReadFile(args[0])))
+	script, unused, err := scripted.ParseScript(strings.NewReader(ts.ReadFile(args[0])))
 	ts.Check(err)
+	came := make(chan struct{}, 4096)
+	o.Script = func(r scripted.Request) scripted.Reply {
+		select {
+		case came <- struct{}{}:
+		default: // nobody waits for so many
+		}
+		return script(r)
+	}
+	p.unused, p.came = unused, came
 	p.server, err = scripted.Start(o)
 	ts.Check(err)
 	ts.Defer(func() {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,8 +47,8 @@ func newEval(env *Env) *cobra.Command {
 	return cmd
 }
 
-func (f *evalFlags) add(cmd *cobra.Command, env *Env) {
-	cmd.Flags().StringVar(&f.corpus, "corpus", env.Getenv("FORGE_CORPUS"), "folder with session files (default: FORGE_CORPUS)")
+func (f *evalFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.corpus, "corpus", "", "folder with session files (default: FORGE_CORPUS)")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the first range or session that is made")
 	f.addOutput(cmd)
 }
@@ -55,9 +56,12 @@ func (f *evalFlags) add(cmd *cobra.Command, env *Env) {
 func (f *evalFlags) addOutput(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	cmd.Flags().StringVar(&f.out, "out", "", "write the report and its pictures into this folder")
-	cmd.Flags().StringVar(&f.commit, "commit", buildCommit(), "commit to name in the report")
+	cmd.Flags().StringVar(&f.commit, "commit", "", "commit to name in the report (default: the one that the program was built from)")
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "show no progress")
 }
+
+// of is the commit that a report names.
+func (f *evalFlags) of() string { return cmp.Or(f.commit, buildCommit()) }
 
 // buildCommit is the commit that the program was built from, as far as the
 // build recorded it.
@@ -79,7 +83,8 @@ func buildCommit() string {
 }
 
 // load reads the corpus.
-func (f *evalFlags) load() (*corpus.Corpus, error) {
+func (f *evalFlags) load(env *Env) (*corpus.Corpus, error) {
+	f.corpus = cmp.Or(f.corpus, env.Getenv("FORGE_CORPUS"))
 	if f.corpus == "" {
 		return nil, usagef("name a folder with session files: --corpus DIR, or set FORGE_CORPUS")
 	}
@@ -92,7 +97,7 @@ func (f *evalFlags) load() (*corpus.Corpus, error) {
 
 // header describes a run; the corpus's folder is left out.
 func (f *evalFlags) header(c *cobra.Command, sessions *corpus.Corpus) page.Header {
-	h := page.Header{Commit: f.commit, Command: c.CommandPath()}
+	h := page.Header{Commit: f.of(), Command: c.CommandPath()}
 	for _, name := range []string{"seed", "seeds", "budgets", "sets", "attacks", "growing", "long"} {
 		if c.Flags().Changed(name) {
 			h.Command += " --" + name + " " + c.Flags().Lookup(name).Value.String()

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/forge-agent/forge/internal/eval/dataset"
 	"github.com/forge-agent/forge/internal/eval/estimate"
 	"github.com/forge-agent/forge/internal/eval/gate"
+	"github.com/forge-agent/forge/internal/eval/journey"
 	"github.com/forge-agent/forge/internal/eval/page"
 	"github.com/forge-agent/forge/internal/eval/recall"
 	"github.com/forge-agent/forge/internal/eval/verdict"
@@ -61,7 +65,7 @@ func newEvalRecall(env *Env) *cobra.Command {
 			"follow them over fifty compactions; plant attacks in tool output; and measure what of the names that the agent used later was kept.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -71,7 +75,7 @@ func newEvalRecall(env *Env) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	own.add(cmd)
 	return cmd
 }
@@ -105,7 +109,7 @@ func newEvalCost(env *Env) *cobra.Command {
 			"dollars, share read from the cache, how far from the best that is possible with the future known, and who exceeds the window.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -115,7 +119,7 @@ func newEvalCost(env *Env) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	own.add(cmd)
 	return cmd
 }
@@ -140,7 +144,7 @@ func newEvalEstimate(env *Env) *cobra.Command {
 			"beside a fourth and a third of the bytes, which other agents count.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -150,7 +154,7 @@ func newEvalEstimate(env *Env) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	return cmd
 }
 
@@ -164,25 +168,75 @@ func runEstimate(ctx context.Context, dir string, sessions *corpus.Corpus, h pag
 
 func newEvalContext(env *Env) *cobra.Command {
 	var flags evalFlags
-	var journeys string
+	var journeys, played string
+	var unplayed bool
 	cmd := &cobra.Command{
 		Use: "context", Short: "The gates that decide whether compact may be the default",
-		Long: "Judge the gates of the mode compact from journeys through the program in the modes off, warn and compact. " +
+		Long: "Play fixtures through this program in the modes off, warn and compact, each in a folder of its own and with a scripted model " +
+			"on this machine, and judge the gates of the mode compact from what happened. Tokens are the scripted server's count. " +
 			"A gate that nothing was measured for is open, and while one is open or failed the default stays warn.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			e, err := readEvidence(journeys, flags.commit)
+			e, err := readEvidence(journeys, flags.of())
 			if err != nil {
 				return err
 			}
-			d := gate.Decide(e)
-			b, err := page.Context(flags.header(c, nil), e, d)
-			return flags.finish(env, b, d.Gates, err)
+			names, err := fixtureNames(played, journeys != "" || unplayed)
+			if err != nil {
+				return err
+			}
+			return flags.evaluated(c, env, func(ctx context.Context, show work.Progress) error {
+				b, verdicts, err := runContext(ctx, flags.header(c, nil), e, names, show)
+				return flags.finish(env, b, verdicts, err)
+			})
 		},
 	}
 	flags.addOutput(cmd)
-	cmd.Flags().StringVar(&journeys, "journeys", "", "JSON file with journeys, and with live trials of the same commit")
+	cmd.Flags().StringVar(&journeys, "journeys", "", "JSON file with journeys, and with live trials of the same commit, to judge instead of playing")
+	cmd.Flags().StringVar(&played, "fixtures", "", "fixtures to play, such as F-E2E-01,F-E2E-08 (default: all)")
+	cmd.Flags().BoolVar(&unplayed, "no-play", false, "judge without journeys: every gate is open")
 	return cmd
+}
+
+// fixtureNames checks the names of fixtures; nil means that none is played.
+func fixtureNames(text string, none bool) ([]string, error) {
+	known := journey.Playable()
+	switch {
+	case none:
+		return nil, nil
+	case text == "":
+		return known, nil
+	}
+	names := strings.Split(text, ",")
+	for _, n := range names {
+		if !slices.Contains(known, n) {
+			return nil, usagef("--fixtures names %q; those that can be played are %s", n, strings.Join(known, ", "))
+		}
+	}
+	return names, nil
+}
+
+// runContext plays the fixtures named, nil for none, and judges.
+func runContext(ctx context.Context, h page.Header, e gate.Evidence, names []string, show work.Progress) (b *page.Bundle, verdicts []verdict.Verdict, err error) {
+	if names != nil {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, nil, fmt.Errorf("find this program: %w", err)
+		}
+		// The path stands in requests: with as many digits each time it weighs
+		// the same.
+		scratch := filepath.Join(os.TempDir(), fmt.Sprintf("forge-journeys-%09d", os.Getpid()))
+		if err := os.Mkdir(scratch, 0o700); err != nil {
+			return nil, nil, fmt.Errorf("make a folder for journeys: %w", err)
+		}
+		e.Journeys, err = journey.Play(ctx, program, scratch, names, show)
+		if err := errors.Join(err, os.RemoveAll(scratch)); err != nil {
+			return nil, nil, err
+		}
+	}
+	d := gate.Decide(e)
+	b, err = page.Context(h, e, d)
+	return b, d.Gates, err
 }
 
 // readEvidence reads the journeys, or returns none.
@@ -213,7 +267,7 @@ func newEvalAll(env *Env) *cobra.Command {
 			if flags.out == "" {
 				return usagef("give a folder for the reports with --out DIR")
 			}
-			sessions, err := flags.load()
+			sessions, err := flags.load(env)
 			if err != nil {
 				return err
 			}
@@ -232,14 +286,12 @@ func newEvalAll(env *Env) *cobra.Command {
 				if err := flags.finish(env, b, nil, err); err != nil {
 					return err
 				}
-				e := gate.Evidence{Commit: flags.commit}
-				d := gate.Decide(e)
-				b, err = page.Context(h, e, d)
-				return flags.finish(env, b, d.Gates, err)
+				b, verdicts, err = runContext(ctx, h, gate.Evidence{Commit: flags.of()}, journey.Playable(), show)
+				return flags.finish(env, b, verdicts, err)
 			})
 		},
 	}
-	flags.add(cmd, env)
+	flags.add(cmd)
 	what.add(cmd)
 	price.add(cmd)
 	return cmd

@@ -33,6 +33,9 @@ type Run struct {
 	MarksAfter []Mark
 	// End is what the run ended with, nil when the trace does not say.
 	End *trace.RunCompleted
+	// Engine is how the newest turn was carried into another engine, nil for
+	// runs of Forge's own.
+	Engine *trace.EngineTurn
 	// Problems are what was wrong with the trace, in one line each.
 	Problems []string
 	// Summary holds the figures of the whole run.

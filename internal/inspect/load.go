@@ -59,7 +59,9 @@ func (l *loader) take(e trace.Event) {
 		l.spend(p.CostUSD, false)
 	case *trace.RunCompleted:
 		l.run.End = p
-	case *trace.CompactionStarted, *trace.EngineTurn, *trace.EngineUsage, *trace.Unknown:
+	case *trace.EngineTurn:
+		l.run.Engine = p
+	case *trace.CompactionStarted, *trace.EngineUsage, *trace.Unknown:
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"io"
 	"iter"
 	"math"
 	"slices"
@@ -84,6 +85,20 @@ func TestSummary(t *testing.T) {
 
 // A price that is unknown for one request makes the total unknown, never too
 // low.
+// F-PKG-07: a run of another engine says so, and how the conversation got there.
+func TestEngineIsNamed(t *testing.T) {
+	r, err := inspect.Load(eventsOf(&trace.RunStarted{}, budgeted(1, 100),
+		&trace.EngineTurn{Request: 1, Engine: "codex", Version: "0.171.0", Carry: "thread", Thread: "t", Origin: "kept"},
+		&trace.EngineUsage{Request: 1, OccupancyTokens: 90, WindowTokens: 1000}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(written(t, func(w io.Writer) error { return r.WriteText(w, inspect.Style{}, inspect.TextOptions{}) }))
+	if !strings.Contains(text, "run by codex 0.171.0, carried by thread") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestUnknownPriceMakesTheTotalUnknown(t *testing.T) {
 	usd := 0.25
 	r, err := inspect.Load(eventsOf(&trace.RunStarted{}, budgeted(1, 100), completed(1, 80, &usd), budgeted(2, 100), completed(2, 80, nil), budgeted(3, 100), completed(3, 80, &usd)))

@@ -72,6 +72,9 @@ func (r *Run) title() (name string, facts []string) {
 	if m := r.models(); m != "" {
 		facts = append(facts, clean(m))
 	}
+	if e := r.Engine; e != nil {
+		facts = append(facts, clean(strings.TrimSpace("run by "+e.Engine+" "+e.Version)+", carried by "+e.Carry))
+	}
 	facts = append(facts, plural(r.Summary.Requests, "request"))
 	if st.Turns > 0 {
 		facts = append(facts, plural(st.Turns, "turn"))

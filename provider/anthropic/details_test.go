@@ -196,7 +196,7 @@ func TestContradictions(t *testing.T) {
 	} {
 		m, _ := serve(t, anthropic.Options{}, modeltest.Events(events...))
 		var e *model.Error
-		if _, _, err := modeltest.Play(m, modeltest.Ask()); !errors.As(err, &e) || len(e.Body) == 0 || e.Kind != nil {
+		if _, _, err := modeltest.Play(m, modeltest.Ask()); !errors.As(err, &e) || len(e.Body) == 0 || e.Kind != model.ErrUnreadable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

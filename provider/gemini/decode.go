@@ -154,8 +154,13 @@ func (t *turn) thought(text string) {
 	p.Text = append(p.Text, text...)
 }
 
-// Completed returns the whole answer.
+// Completed returns the whole answer. A call that the model made and the
+// provider could not read is missing from it, so that it is none.
 func (t *turn) Completed() (model.Completed, error) {
+	switch t.finish {
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
+		return model.Completed{}, &model.Error{Kind: model.ErrUnreadable, Code: t.finish, Message: "the model made a tool call that the provider could not read (" + t.finish + ")"}
+	}
 	return model.Completed{
 		Messages: t.answer.Messages(t.provider, t.model, t.id),
 		Usage:    t.usage,

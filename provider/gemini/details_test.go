@@ -99,7 +99,7 @@ func TestEnds(t *testing.T) {
 		return `{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"` + reason + `"}],"usageMetadata":{"promptTokenCount":5}}`
 	}
 	for event, want := range map[string]model.StopReason{
-		finish("STOP"): model.StopEnd, finish("MAX_TOKENS"): model.StopOutput, finish("SAFETY"): model.StopRefusal, finish("MALFORMED_FUNCTION_CALL"): model.StopUnknown,
+		finish("STOP"): model.StopEnd, finish("MAX_TOKENS"): model.StopOutput, finish("SAFETY"): model.StopRefusal, finish("OTHER"): model.StopUnknown,
 		`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":5}}`: model.StopRefusal,
 	} {
 		m, _ := serve(t, gemini.Options{}, modeltest.Events(event))
@@ -157,5 +157,14 @@ func TestCountRequest(t *testing.T) {
 		if got, err := model.CountRequest(t.Context(), m, modeltest.Ask(), time.Minute, model.Estimate{Tokens: 7}); err == nil || got.Tokens != 7 {
 			t.Errorf("%s: got %+v, %v", bad.Body, got, err)
 		}
+	}
+}
+
+// An answer that lacks the call that the model made is not complete.
+func TestCallThatTheProviderCouldNotRead(t *testing.T) {
+	m, _ := serve(t, gemini.Options{}, modeltest.Events(`{"candidates":[{"content":{"role":"model","parts":[{"text":"Now."}]},"index":0,"finishReason":"MALFORMED_FUNCTION_CALL"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1,"totalTokenCount":4}}`))
+	_, done, err := modeltest.Play(m, modeltest.Ask())
+	if done != nil || !errors.Is(err, model.ErrUnreadable) {
+		t.Errorf("got %+v, %v", done, err)
 	}
 }

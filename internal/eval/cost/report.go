@@ -70,7 +70,8 @@ type Row struct {
 	MeanUSD float64 `json:"meanUSD"`
 	// ToAppendOnly is the sum of all sessions over that of append-only,
 	// MeanToAppendOnly the mean of the sessions' ratios, WorstToAppendOnly
-	// the largest.
+	// the largest among the sessions that append-only can be used for: those
+	// that never exceed the window.
 	ToAppendOnly      float64 `json:"toAppendOnly"`
 	MeanToAppendOnly  float64 `json:"meanToAppendOnly"`
 	WorstToAppendOnly float64 `json:"worstToAppendOnly"`
@@ -143,10 +144,10 @@ func compare(set []*session, policies []baseline.Policy, i int, sheet Sheet) Set
 		runs := s.runs[sheet.Limits]
 		base := sheet.bill(runs[0].Requests)
 		for p := range policies {
-			sums[p].add(s.named.Name, sheet.bill(runs[p].Requests), base, runs[p])
+			sums[p].add(s.named.Name, sheet.bill(runs[p].Requests), base, runs[p], runs[0])
 		}
 		mine := sheet.bill(s.forge[i].Requests)
-		forge.add(s.named.Name, mine, base, s.forge[i].Run)
+		forge.add(s.named.Name, mine, base, s.forge[i].Run, runs[0])
 		forge.row.Stops += s.forge[i].Stops
 		if s.forge[i].Compactions == 0 && s.best[i] > 0 {
 			forge.regret(mine.input/s.best[i] - 1)
@@ -190,14 +191,14 @@ type sum struct {
 
 func newSum(policy string) *sum { return &sum{row: Row{Policy: policy}} }
 
-func (s *sum) add(session string, b, base bill, run baseline.Run) {
+func (s *sum) add(session string, b, base bill, run, never baseline.Run) {
 	s.row.MeanUSD += b.total()
 	input := b.total() - base.output
 	s.input += input
 	s.base += base.input
 	if base.input > 0 {
 		s.ratios += input / base.input
-		if input/base.input > s.row.WorstToAppendOnly {
+		if never.Overflows == 0 && input/base.input > s.row.WorstToAppendOnly {
 			s.row.WorstToAppendOnly, s.row.WorstSession = input/base.input, session
 		}
 	}

@@ -79,7 +79,7 @@ func (r *Report) regret() verdict.Verdict {
 }
 
 func (r *Report) worst() verdict.Verdict {
-	asked := fmt.Sprintf("at most %.2f times append-only for any session", mostToAppend)
+	asked := fmt.Sprintf("at most %.2f times append-only for any session that fits its window", mostToAppend)
 	worst, at := 0.0, ""
 	for _, s := range r.Sheets {
 		if f, ok := s.All.forge(); ok && f.WorstToAppendOnly > worst {

@@ -19,7 +19,7 @@ const (
 // Decide judges every gate. The mode compact becomes the default only when all
 // are passed.
 func Decide(e Evidence) Decision {
-	gates := []verdict.Verdict{same(e), safety(e), whole(e), budget(e), reduction(e), live(e), seeds(e)}
+	gates := []verdict.Verdict{same(e), e.judge(safety), e.judge(whole), e.judge(budget), e.judge(reduction), live(e), e.judge(seeds)}
 	d := Decision{Gates: gates, Default: contextwindow.Compact, Why: "every gate is passed"}
 	var open, failed []string
 	for _, g := range gates {
@@ -100,9 +100,6 @@ func same(e Evidence) verdict.Verdict {
 func safety(e Evidence) verdict.Verdict {
 	const asked = "no safety invariant gets worse"
 	js := e.in(contextwindow.Compact)
-	if len(e.missing()) > 0 {
-		return verdict.Open("F-EVL-02", asked, noJourneysOr(e))
-	}
 	var worse []string
 	for _, j := range js {
 		for _, broken := range j.SafetyFailures {
@@ -120,9 +117,6 @@ func safety(e Evidence) verdict.Verdict {
 
 func whole(e Evidence) verdict.Verdict {
 	const asked = "nothing is corrupted by failure, cancellation or resume"
-	if len(e.missing()) > 0 {
-		return verdict.Open("F-EVL-03", asked, noJourneysOr(e))
-	}
 	var bad []string
 	for _, j := range e.Journeys {
 		for _, c := range j.Corruptions {
@@ -134,9 +128,6 @@ func whole(e Evidence) verdict.Verdict {
 
 func budget(e Evidence) verdict.Verdict {
 	const asked = "no request weighs more than the budget declared for it"
-	if len(e.missing()) > 0 {
-		return verdict.Open("F-EVL-04", asked, noJourneysOr(e))
-	}
 	over := 0
 	for _, j := range e.in(contextwindow.Compact) {
 		over += j.OverBudget
@@ -146,9 +137,6 @@ func budget(e Evidence) verdict.Verdict {
 
 func reduction(e Evidence) verdict.Verdict {
 	asked := fmt.Sprintf("median input on long sessions falls by at least %s", verdict.Percent(LeastReduction))
-	if len(e.missing()) > 0 {
-		return verdict.Open("F-EVL-05", asked, noJourneysOr(e))
-	}
 	var shares []float64
 	for _, f := range Fixtures() {
 		off, _ := e.of(f, contextwindow.Off)
@@ -190,9 +178,6 @@ func live(e Evidence) verdict.Verdict {
 
 func seeds(e Evidence) verdict.Verdict {
 	asked := fmt.Sprintf("at least %s of planted constraints recalled", verdict.Percent(LeastRecall))
-	if len(e.missing()) > 0 {
-		return verdict.Open("F-EVL-07", asked, noJourneysOr(e))
-	}
 	kept, total := 0, 0
 	for _, j := range e.in(contextwindow.Compact) {
 		kept += j.SeedsKept
@@ -205,11 +190,17 @@ func seeds(e Evidence) verdict.Verdict {
 	return verdict.Of("F-EVL-07", asked, fmt.Sprintf("%s of %d", verdict.Percent(share), total), share >= LeastRecall)
 }
 
-func noJourneysOr(e Evidence) string {
+// judge lets a gate look at the journeys. What is missing keeps it from being
+// passed, not from failing.
+func (e Evidence) judge(gate func(Evidence) verdict.Verdict) verdict.Verdict {
+	v := gate(e)
 	if len(e.Journeys) == 0 {
-		return noJourneys
+		return verdict.Open(v.ID, v.Asked, noJourneys)
 	}
-	return "not every fixture was played in every mode"
+	if missing := e.missing(); len(missing) > 0 && v.State == verdict.Reached {
+		return verdict.Open(v.ID, v.Asked, fmt.Sprintf("so far: %s; %d of 27 journeys are missing", v.Measured, len(missing)))
+	}
+	return v
 }
 
 func listOr(list []string, none string) string {

@@ -63,6 +63,9 @@ type Journey struct {
 	// SeedsKept of Seeds planted constraints were recalled at the end.
 	SeedsKept int `json:"seedsKept"`
 	Seeds     int `json:"seeds"`
+	// Problems says why it did not pass, empty when it did; SafetyFailures
+	// and Corruptions are reasons too.
+	Problems []string `json:"problems"`
 	// SafetyFailures names the safety invariants that did not hold,
 	// Corruptions what was damaged by failure, cancellation or resume.
 	SafetyFailures []string `json:"safetyFailures"`

@@ -66,7 +66,12 @@ func TestDecide(t *testing.T) {
 		"nothing planted":   {func(e *gate.Evidence) { compact(e, func(j *gate.Journey) { j.Seeds = 0 }) }, "F-EVL-07", verdict.NotMeasured},
 		"other fixture":     {func(e *gate.Evidence) { e.Journeys[2].FixtureHash = "x" }, "F-EVL-09", verdict.NotReached},
 		"a journey missing": {func(e *gate.Evidence) { e.Journeys = e.Journeys[1:] }, "F-EVL-09", verdict.NotMeasured},
-		"no journeys":       {func(e *gate.Evidence) { e.Journeys = nil }, "F-EVL-02", verdict.NotMeasured},
+		"fails all the same": {func(e *gate.Evidence) {
+			e.Journeys = e.Journeys[3:]
+			e.Journeys[2].OverBudget = 1
+		}, "F-EVL-04", verdict.NotReached},
+		"not all played": {func(e *gate.Evidence) { e.Journeys = e.Journeys[3:] }, "F-EVL-04", verdict.NotMeasured},
+		"no journeys":    {func(e *gate.Evidence) { e.Journeys = nil }, "F-EVL-02", verdict.NotMeasured},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := all()

@@ -175,6 +175,12 @@ func (t *text) journeys(e gate.Evidence) {
 			j.OverBudget, j.Compactions, j.SummarizedMessages, j.SummaryTokens, j.VerbatimTurns, j.LimitStops, j.ContextErrors, j.Recoveries, j.ReclaimedTokens, j.SchemaTokens, j.SeedsKept, j.Seeds)
 	}
 	t.line("")
+	for _, j := range e.Journeys {
+		for _, what := range slices.Concat(j.Problems, j.SafetyFailures, j.Corruptions) {
+			t.line("- %s, %s: %s", j.Fixture, j.Mode, what)
+		}
+	}
+	t.line("")
 }
 
 // inputs draws what the provider read by fixture and mode.

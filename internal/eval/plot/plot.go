@@ -40,7 +40,7 @@ const (
 )
 
 // colours are those of Okabe and Ito, which stay apart with every kind of
-// colour blindness; with more lines they repeat, dashed.
+// colour blindness; with more lines they repeat, dashed and then dotted.
 func colours() []string {
 	return []string{"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"}
 }
@@ -119,8 +119,12 @@ func stroke(i int) string {
 	if i == 0 {
 		weight = 3
 	}
-	if i >= len(colours()) {
-		dash = ` stroke-dasharray="6 4"`
+	switch i / len(colours()) {
+	case 0:
+	case 1:
+		dash = ` stroke-dasharray="7 4"`
+	default:
+		dash = ` stroke-dasharray="2 3"`
 	}
 	return fmt.Sprintf(`stroke="%s" stroke-width="%.1f"%s`, colour, weight, dash)
 }

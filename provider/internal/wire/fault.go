@@ -126,7 +126,7 @@ func (c *Client) again(attempt int, e *model.Error) (time.Duration, bool) {
 	return max(time.Duration(wait), e.RetryAfter), true
 }
 
-// Malformed is an event that cannot be read.
+// Malformed is an answer, or an event of one, that cannot be read.
 func Malformed(raw []byte, err error) *model.Error {
-	return &model.Error{Message: "the stream holds an event that cannot be read", Body: append([]byte(nil), raw...), Err: err}
+	return &model.Error{Kind: model.ErrUnreadable, Body: append([]byte(nil), raw...), Err: err}
 }

@@ -135,6 +135,7 @@ func (c *Client) Stream(ctx context.Context, call Call, newTurn func() Turn) ite
 				return
 			}
 			failed := c.complete(err, a.turn.Evidence())
+			failed.Attempts = attempt
 			wait, again := c.again(attempt, failed)
 			if a.started || !again {
 				yield(nil, failed)
