@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 30s
 
-.PHONY: help test test-postgres test-codex race lint fuzz bench soak eval requirements generate refresh ci
+.PHONY: help test test-postgres test-codex race lint fuzz bench soak start eval requirements generate refresh ci
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,10 +38,14 @@ SOAKSEED ?= $(shell date +%s)
 soak: ## the tests with large inputs and counts; takes long. SOAKSEED repeats a run
 	@echo "seed $(SOAKSEED)"
 	go test ./contextwindow -run TestCompactProperties -rapid.checks=100000 -rapid.seed=$(SOAKSEED) -timeout 2h
+	go test ./internal/app -run Attempts -rapid.checks=10000 -rapid.seed=$(SOAKSEED) -timeout 2h
 	FORGE_SOAK=1 go test -timeout 2h ./...
 
 eval: ## the offline evaluation on FORGE_CORPUS, its reports into evals/reports
 	go run ./cmd/forge eval all --out evals/reports --commit $$(git rev-parse --short HEAD)
+
+start: ## CPU time of a run up to its first request, and ratios to codex and fzf where they are installed
+	go run ./internal/soak start
 
 requirements: ## which requirements a test names, and which are open
 	@go run ./internal/archtest/requirements

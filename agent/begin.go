@@ -98,8 +98,8 @@ func (a *Agent) unfinished() string {
 	}
 	turn := t.Turn(t.TurnCount() - 1)
 	status := s.Status(turn.End - 1)
-	if status == session.Completed || t.At(turn.End-1).Authored() {
-		return "" // a request without any answer belongs to the same turn as the next one
+	if status == session.Completed {
+		return ""
 	}
 	text, cut := t.At(turn.Start).Text(), ""
 	if len(text) > unfinishedTextBytes {
@@ -123,4 +123,16 @@ func (a *Agent) settlePending(ctx context.Context) error {
 		return nil
 	}
 	return a.answer(ctx, pending, "The run ended before this call was run.")
+}
+
+// closeTurn ends a turn that nothing answered, so that the next request does
+// not become part of it: one that was too long would make every later one too
+// long.
+func (n *run) closeTurn(ctx context.Context) error {
+	t := n.a.opts.Session.Transcript()
+	if n.result.Status == StatusCompleted || t.Len() == t.Base() || t.At(t.Len()-1).Role != message.RoleUser {
+		return nil
+	}
+	_, err := n.a.admit(ctx, n.a.noteMessage(fmt.Sprintf("[Note of the harness: this request has no answer (%s).]", n.result.Status)))
+	return err
 }

@@ -20,7 +20,7 @@ import (
 var errTime = errors.New("the run has reached its time limit")
 
 // closing is how long recording may take once a run is cancelled.
-const closing = 10 * time.Second
+const closing = 30 * time.Second
 
 // lasting is a context for recording what was done: it outlives the end of
 // the run, so that a cancelled run leaves a whole session.
@@ -273,7 +273,7 @@ func (n *run) end(ctx context.Context) {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	s := n.a.opts.Session
-	err := n.a.settlePending(ctx)
+	err := errors.Join(n.a.settlePending(ctx), n.closeTurn(ctx))
 	status := session.Failed
 	switch n.result.Status {
 	case StatusCompleted:

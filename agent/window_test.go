@@ -393,3 +393,22 @@ func TestBrokenCacheIsToldBefore(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 }
+
+// C16: a request that was too long does not make the next one too long.
+func TestRequestAfterOneThatWasTooLong(t *testing.T) {
+	b := newBench(t, contextwindow.Compact, 16000, func(int, model.Request) modeltest.Reply { return say("here") })
+	if res := b.run(prose(1, 30000)); res.Limit != "context" {
+		t.Fatalf("result %+v", res)
+	}
+	if res := b.run("A short one."); res.Status != agent.StatusCompleted {
+		t.Errorf("result %+v", res)
+	}
+	seen := b.model.requests[0].Messages
+	if len(seen) != 2 || seen[0].Text() != "A short one." || !strings.Contains(seen[1].Text(), "did not complete") {
+		t.Errorf("the model saw %+v", seen)
+	}
+	b.reopen()
+	if res := b.run("Another."); res.Status != agent.StatusCompleted {
+		t.Errorf("result %+v", res)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/forge-agent/forge/policy"
@@ -14,6 +15,7 @@ import (
 // answer from the decision.
 type question struct {
 	id      json.RawMessage
+	item    string // the item that it is about
 	request policy.Request
 	parts   [][]string
 	reply   func(allowed bool) any
@@ -57,7 +59,8 @@ func (r *turnRun) check(err error) {
 	}
 }
 
-// decline is the answer that lets the turn go on without the call.
+// decide makes the answer to a question about a call: a "no" lets the turn go
+// on without it.
 func decide(allowed bool) any {
 	if allowed {
 		return decisionReply{Decision: "accept"}
@@ -75,6 +78,28 @@ func (r *turnRun) read(m inbound, into any) bool {
 	return true
 }
 
+// The names by which rules know what Codex does: those of Forge's own tools for
+// the same.
+const (
+	commandTool = "run_command"
+	patchTool   = "apply_patch"
+	// workspaceScope is what an approval of changes for the whole run covers.
+	workspaceScope = "files of the workspace"
+)
+
+// inWorkspace reports whether all paths are below the folder of the engine.
+func (e *Engine) inWorkspace(paths []string) bool {
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(e.opts.Dir, p)
+		}
+		if rel, err := filepath.Rel(e.opts.Dir, p); err != nil || !filepath.IsLocal(rel) {
+			return false
+		}
+	}
+	return len(paths) > 0
+}
+
 func (r *turnRun) askCommand(m inbound) {
 	var q commandQuestion
 	if !r.read(m, &q) {
@@ -84,7 +109,7 @@ func (r *turnRun) askCommand(m inbound) {
 		q.Command = r.commands[q.ItemID]
 	}
 	plain, parts := commandsOf(q.Command)
-	request := policy.Request{Tool: "shell", Risk: tool.RiskProcess, Command: plain, Scope: q.Cwd + "\x00" + q.Command,
+	request := policy.Request{Tool: commandTool, Risk: tool.RiskProcess, Command: plain, Scope: q.Cwd + "\x00" + q.Command,
 		Summary: "run outside of Codex's sandbox: " + oneLine(q.Command)}
 	if q.Kind == "writeStdin" {
 		request.Summary, request.Scope = "write to a running program: "+oneLine(q.Command), ""
@@ -95,7 +120,7 @@ func (r *turnRun) askCommand(m inbound) {
 	if q.Reason != "" {
 		request.Summary += " (" + oneLine(q.Reason) + ")"
 	}
-	r.ask(&question{id: m.ID, request: request, parts: parts, reply: decide})
+	r.ask(&question{id: m.ID, item: q.ItemID, request: request, parts: parts, reply: decide})
 }
 
 func (r *turnRun) askFileChange(m inbound) {
@@ -108,7 +133,10 @@ func (r *turnRun) askFileChange(m inbound) {
 	for _, c := range changes {
 		names = append(names, c.Path)
 	}
-	request := policy.Request{Tool: "apply_patch", Risk: tool.RiskWrite, Summary: "change " + oneLine(strings.Join(names, ", ")), Diff: diffOf(changes)}
+	request := policy.Request{Tool: patchTool, Risk: tool.RiskWrite, Summary: "change " + oneLine(strings.Join(names, ", ")), Diff: diffOf(changes)}
+	if r.e.inWorkspace(names) && q.GrantRoot == "" {
+		request.Scope = workspaceScope
+	}
 	if len(names) == 0 {
 		request.Summary = "change files that Codex does not name"
 	}
@@ -118,7 +146,7 @@ func (r *turnRun) askFileChange(m inbound) {
 	if q.Reason != "" {
 		request.Summary += " (" + oneLine(q.Reason) + ")"
 	}
-	r.ask(&question{id: m.ID, request: request, reply: decide})
+	r.ask(&question{id: m.ID, item: q.ItemID, request: request, reply: decide})
 }
 
 func (r *turnRun) askPermissions(m inbound) {
@@ -137,7 +165,7 @@ func (r *turnRun) askPermissions(m inbound) {
 	if q.Reason != "" {
 		request.Summary += " (" + oneLine(q.Reason) + ")"
 	}
-	r.ask(&question{id: m.ID, request: request, reply: func(allowed bool) any {
+	r.ask(&question{id: m.ID, item: q.ItemID, request: request, reply: func(allowed bool) any {
 		if !allowed {
 			return permissionsReply{Permissions: json.RawMessage("{}"), Scope: "turn"}
 		}
@@ -182,10 +210,11 @@ func (r *turnRun) settle(a answered) {
 		return
 	}
 	delete(r.questions, string(a.id))
+	r.decisions[a.item] = a.decision
 	if !a.decision.Allowed() {
 		r.result.Totals.Denied++
 	}
-	r.e.show(CallDecided{Request: a.request, Decision: a.decision})
+	r.e.show(CallDecided{Call: r.calls[a.item], Request: a.request, Decision: a.decision})
 	r.answer(a.id, a.reply(a.decision.Allowed()))
 }
 
@@ -202,7 +231,7 @@ func (r *turnRun) drop(id json.RawMessage) {
 func (r *turnRun) forbidden(line string) (policy.Decision, bool) {
 	plain, parts := commandsOf(line)
 	for _, argv := range append([][]string{plain}, parts...) {
-		d := r.request.Policy.Decide(policy.Request{Tool: "shell", Risk: tool.RiskProcess, Command: argv})
+		d := r.request.Policy.Decide(policy.Request{Tool: commandTool, Risk: tool.RiskProcess, Command: argv})
 		if d.Action == policy.Deny && d.Cause == policy.CauseRule {
 			return d, true
 		}

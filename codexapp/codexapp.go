@@ -25,6 +25,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/session"
@@ -97,7 +98,8 @@ type Options struct {
 	// it stays the caller's.
 	Session *session.Session
 	// Capabilities are those of the model; its window counts until Codex
-	// reports a smaller one. Required.
+	// reports a smaller one, or any where this one is the cautious guess for an
+	// unknown model (model.WindowFallback). Required.
 	Capabilities model.Capabilities
 	// Counter counts for the model. Required.
 	Counter *tokencount.Counter
@@ -294,10 +296,10 @@ func (e *Engine) manager(c model.Capabilities) (*contextwindow.Manager, error) {
 }
 
 // capabilities are those given, with the window that Codex goes by where that
-// is smaller.
+// is smaller, or where the one given was only a cautious guess.
 func (e *Engine) capabilities() model.Capabilities {
 	c := e.opts.Capabilities
-	if e.window > 0 && e.window < c.WindowTokens {
+	if e.window >= budget.MinWindowTokens && (e.window < c.WindowTokens || c.WindowSource == model.WindowFallback) {
 		c.WindowTokens, c.WindowSource = e.window, model.WindowFromProvider
 	}
 	return c

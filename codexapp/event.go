@@ -41,6 +41,8 @@ type CallStarted struct{ Call message.ToolCall }
 
 // CallDecided: Codex asked for leave, and the policy has spoken.
 type CallDecided struct {
+	// Call is the call that it is about, zero where Codex names none.
+	Call     message.ToolCall
 	Request  policy.Request
 	Decision policy.Decision
 }

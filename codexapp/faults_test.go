@@ -61,7 +61,10 @@ func TestServerEndsAtAnyPoint(t *testing.T) {
 					t.Errorf("after %d: %s: %s", after, res.Status, res.Reason)
 				}
 				r.good("three")
-				if want := 2; f.starts != want && (after > 0 || f.starts != want+1) { // noticed before the run, it is tried again in it
+				// Where it ends before the run asks whether it lives, it is
+				// started again within the run. One message may still be for
+				// the run before.
+				if f.starts != 2 && (after > 1 || f.starts != 3) {
 					t.Errorf("after %d: started %d times", after, f.starts)
 				}
 				r.engine.Close()
@@ -155,7 +158,11 @@ func fixed(t testing.TB) codexapp.Options {
 // A notification of 50 MB is read, and its output kept within what Forge keeps
 // of any tool; a longer one is skipped. Both leave the turn as it is.
 func TestLargeNotifications(t *testing.T) {
-	big := strings.Repeat("0123456789abcde\n", 50<<20/16)
+	size := 50 << 20
+	if testing.Short() {
+		size = 20 << 20
+	}
+	big := strings.Repeat("0123456789abcde\n", size/16)
 	f := newFake(t, func(f *fake, c call) {
 		f.item(c, "completed", map[string]any{"type": "commandExecution", "id": "cmd", "command": "yes", "status": "completed", "exitCode": 0, "aggregatedOutput": "begin\n" + big + "end\n"})
 		f.raw(`{"method":"item/completed","params":{"x":"` + strings.Repeat("x", 70<<20) + `"}}` + "\n")

@@ -161,6 +161,46 @@ func TestWarnRefusesOnlyWhatCannotFit(t *testing.T) {
 	}
 }
 
+// The window that Codex reports counts where it is smaller than the one given,
+// and where that was a guess; a report that no window can be does not.
+func TestWindowOfCodex(t *testing.T) {
+	for _, test := range []struct {
+		given    int
+		source   model.WindowSource
+		reported int
+		want     int
+		from     model.WindowSource
+	}{
+		{200_000, model.WindowFromUser, 95_000, 95_000, model.WindowFromProvider},
+		{50_000, model.WindowFromUser, 95_000, 50_000, model.WindowFromUser},
+		{32_768, model.WindowFallback, 258_400, 258_400, model.WindowFromProvider},
+		{32_768, model.WindowFallback, 0, 32_768, model.WindowFallback},
+		{32_768, model.WindowFromUser, 10, 32_768, model.WindowFromUser},
+		{32_768, model.WindowFallback, -3, 32_768, model.WindowFallback},
+	} {
+		f := newFake(t, func(f *fake, c call) {
+			f.say(c, "fine")
+			f.usage(c, 100, 10, test.reported)
+			f.complete(c, "completed", "")
+		})
+		r := newRig(t, f.options(codexapp.Options{Capabilities: model.Capabilities{Model: "m", WindowTokens: test.given, WindowSource: test.source}}))
+		r.good("one")
+		r.restartFake()
+		r.good("two")
+		budgets := payloads[*trace.ContextBudgeted](r)
+		if b := budgets[1]; b.WindowTokens != test.want || b.WindowSource != test.from {
+			t.Errorf("%+v: %d from %s", test, b.WindowTokens, b.WindowSource)
+		}
+		r.engine.Close()
+	}
+}
+
+// restartFake makes another engine for the same session.
+func (r *rig) restartFake() {
+	r.engine.Close()
+	r.use(r.s, r.opts)
+}
+
 // A view that is larger than the whole window is not sent in the mode warn
 // either: Codex would drop the conversation to make room for the prompt. The
 // same thing in the mode compact works.
@@ -264,7 +304,7 @@ func TestTraceHolds(t *testing.T) {
 				}
 				kinds = append(kinds, string(e.Payload.Type()))
 			}
-			if got := strings.Join(kinds, " "); got != "run.started context.budgeted engine.turn engine.usage engine.usage request.completed run.completed" {
+			if got := strings.Join(kinds, " "); got != "run.started context.budgeted engine.turn tool.completed engine.usage engine.usage request.completed run.completed" {
 				t.Errorf("%s: %s", carry, got)
 			}
 		}

@@ -108,9 +108,14 @@ func TestRealApprovals(t *testing.T) {
 			if res.Status != ends || res.Text != "went on" {
 				t.Errorf("%s: %s", res.Status, res.Reason)
 			}
-			if len(asked) != 1 || asked[0].Risk != tool.RiskProcess || !strings.Contains(asked[0].Summary, "touch") || !strings.Contains(asked[0].Summary, "to make it") ||
+			if len(asked) != 1 || asked[0].Risk != tool.RiskProcess || asked[0].Tool != "run_command" || !strings.Contains(asked[0].Summary, "touch") || !strings.Contains(asked[0].Summary, "to make it") ||
 				strings.Join(asked[0].Command, " ") != "touch "+file {
 				t.Errorf("asked %+v", asked)
+			}
+			for _, e := range r.events {
+				if d, ok := e.(codexapp.CallDecided); ok && (d.Call.Name != "shell" || d.Decision.Allowed() == (test.denied == 1)) {
+					t.Errorf("decided %+v", d)
+				}
 			}
 			if _, err := os.Stat(file); (err == nil) != (test.denied == 0) || res.Totals.Denied != test.denied {
 				t.Errorf("file: %v, %+v", err, res.Totals)
@@ -120,11 +125,16 @@ func TestRealApprovals(t *testing.T) {
 			if res := r.run("patch a file"); res.Status != ends || res.Text != "went on" {
 				t.Errorf("%s: %s", res.Status, res.Reason)
 			}
-			if len(asked) != 2 || asked[1].Risk != tool.RiskWrite || !strings.Contains(asked[1].Diff, "hello") || !strings.Contains(asked[1].Summary, "patched") {
+			if len(asked) != 2 || asked[1].Risk != tool.RiskWrite || asked[1].Scope != "files of the workspace" || !strings.Contains(asked[1].Diff, "hello") || !strings.Contains(asked[1].Summary, "patched") {
 				t.Errorf("asked %+v", asked)
 			}
 			if _, err := os.Stat(filepath.Join(r.work, "patched")); (err == nil) != (test.denied == 0) {
 				t.Errorf("patched: %v", err)
+			}
+			for _, e := range payloads[*trace.ToolCompleted](r.rig) {
+				if want := map[int]string{0: "run allow", 1: "denied deny"}[test.denied]; e.Fate+" "+e.Decision != want || e.Cause == "" {
+					t.Errorf("trace: %+v", e)
+				}
 			}
 			if test.denied > 0 && !strings.Contains(r.results(), "not allowed") {
 				t.Errorf("results: %s", r.results())
@@ -195,7 +205,10 @@ func TestRealRedacts(t *testing.T) {
 	r := newReal(t, setting{})
 	secret := "ghp_" + strings.Repeat("a1B2", 9)
 	r.provider.plan(runs("echo "+secret, 1500), says("the token is "+secret, 1600))
-	r.good("show it")
+	res := r.good("show it")
+	if strings.Contains(res.Text, secret) {
+		t.Errorf("the result holds the secret: %s", res.Text)
+	}
 	for e, err := range r.s.All(context.Background()) {
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/projection"
 	"github.com/forge-agent/forge/tool"
+	"github.com/forge-agent/forge/trace"
 )
 
 // engineName names Codex in traces and sessions.
@@ -127,23 +129,23 @@ func (r *turnRun) message(role message.Role, b message.Block) message.Message {
 	return m
 }
 
-// admit stores messages of the turn.
-func (r *turnRun) admit(ms ...message.Message) {
-	if r.fault != nil && r.storeFailed {
-		return
+// admit stores a message of the turn and returns it as it was stored, without
+// secrets; as it was given when it cannot be stored, which ends the turn.
+func (r *turnRun) admit(m message.Message) message.Message {
+	if r.storeFailed {
+		return m
 	}
-	stored, err := r.e.opts.Session.Append(r.keep, ms...)
+	stored, err := r.e.opts.Session.Append(r.keep, m)
 	if err != nil {
 		r.storeFailed = true
 		r.check(fmt.Errorf("record what Codex did: %w", err))
-		return
+		return m
 	}
-	for _, m := range stored {
-		r.e.show(Admitted{Message: m})
-		if m.Role == message.RoleAssistant {
-			r.replied = r.e.opts.Session.Transcript().Len()
-		}
+	r.e.show(Admitted{Message: stored[0]})
+	if m.Role == message.RoleAssistant {
+		r.replied = r.e.opts.Session.Transcript().Len()
 	}
+	return stored[0]
 }
 
 // started takes the beginning of an item.
@@ -174,10 +176,10 @@ func (r *turnRun) callStarted(it item) {
 	}
 	r.open[it.ID] = true
 	r.order = append(r.order, it.ID)
-	c := it.call()
-	r.calls[it.ID] = c
 	r.result.Totals.ToolCalls++
-	r.admit(r.message(message.RoleAssistant, c))
+	stored := r.admit(r.message(message.RoleAssistant, it.call()))
+	c, _ := stored.Blocks[0].(message.ToolCall)
+	r.calls[it.ID] = c
 	r.e.show(CallStarted{Call: c})
 }
 
@@ -191,8 +193,7 @@ func (r *turnRun) completed(it item) {
 		if strings.TrimSpace(it.Text) == "" {
 			return
 		}
-		r.result.Text = strings.TrimSpace(it.Text)
-		r.admit(r.message(message.RoleAssistant, message.Text{Text: it.Text}))
+		r.result.Text = strings.TrimSpace(r.admit(r.message(message.RoleAssistant, message.Text{Text: it.Text})).Text())
 	case it.Type == "plan":
 		if strings.TrimSpace(it.Text) != "" {
 			r.admit(r.message(message.RoleAssistant, message.Text{Text: it.Text}))
@@ -207,21 +208,31 @@ func (r *turnRun) completed(it item) {
 		r.callStarted(it) // where its beginning was not told
 		if r.open[it.ID] {
 			r.refused = it.Status == "declined"
-			r.callCompleted(it.ID, it.result())
+			r.callCompleted(it.ID, it.result(), it.DurationMS)
 		}
 	default:
 		r.admit(r.message(message.RoleAssistant, message.Opaque{Provider: engineName, Type: it.Type, Data: it.raw}))
 	}
 }
 
-func (r *turnRun) callCompleted(id string, result message.ToolResult) {
+func (r *turnRun) callCompleted(id string, result message.ToolResult, took int64) {
 	delete(r.open, id)
 	r.done[id] = true
 	call := r.calls[id]
 	result.Name = call.Name
-	r.admit(r.message(message.RoleTool, result))
+	stored := r.admit(r.message(message.RoleTool, result))
+	result, _ = stored.Blocks[0].(message.ToolResult)
 	r.result.Totals.OutputBytes += int64(len(result.Text()))
 	r.e.show(CallCompleted{Call: call, Result: result})
+	event := &trace.ToolCompleted{Request: r.number, Tool: call.Name, Call: projection.CallHash(call), Fate: "run", Outcome: string(result.Outcome),
+		OutputBytes: int64(len(result.Text())), OutputHash: projection.ContentHash(result), Truncated: result.Truncated, DurationMS: min(max(took, 0), maxTokens)}
+	if d, asked := r.decisions[id]; asked {
+		event.Decision, event.Cause = string(d.Action), string(d.Cause)
+	}
+	if r.refused {
+		event.Fate = "denied"
+	}
+	r.check(r.e.emit(event))
 }
 
 // closeDangling ends what Codex began and never ended: with the turn nothing
@@ -229,8 +240,9 @@ func (r *turnRun) callCompleted(id string, result message.ToolResult) {
 func (r *turnRun) closeDangling() {
 	for _, id := range r.order {
 		if r.open[id] {
+			r.refused = false
 			r.callCompleted(id, message.ToolResult{CallID: id, Outcome: message.OutcomeUnknown,
-				Content: []message.Block{message.Text{Text: "[the turn ended before Codex reported a result; whether the call had an effect is not known]"}}})
+				Content: []message.Block{message.Text{Text: "[the turn ended before Codex reported a result; whether the call had an effect is not known]"}}}, 0)
 		}
 	}
 	var ids []string

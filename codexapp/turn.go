@@ -46,7 +46,8 @@ type turnRun struct {
 	texts       map[string]*strings.Builder
 	commands    map[string]string
 	changes     map[string][]fileChange
-	compacting  map[string]int // id of an open compaction → its place in the result
+	decisions   map[string]policy.Decision // by item
+	compacting  map[string]int             // id of an open compaction → its place in the result
 	compactions int
 	questions   map[string]*question
 	storeFailed bool
@@ -67,7 +68,7 @@ func (n *run) newTurn(thread string, manual bool) *turnRun {
 	return &turnRun{e: n.e, ctx: n.ctx, keep: n.keep, request: n.request, auth: n.auth, result: &n.result, number: n.number, manual: manual,
 		thread: thread, model: n.model, at: n.e.opts.Session.Transcript().Len(),
 		open: map[string]bool{}, done: map[string]bool{}, calls: map[string]message.ToolCall{}, texts: map[string]*strings.Builder{},
-		commands: map[string]string{}, changes: map[string][]fileChange{}, compacting: map[string]int{}, questions: map[string]*question{},
+		commands: map[string]string{}, changes: map[string][]fileChange{}, decisions: map[string]policy.Decision{}, compacting: map[string]int{}, questions: map[string]*question{},
 		wake: make(chan struct{}, 1)}
 }
 

@@ -37,6 +37,8 @@ var weights = [familyCount]int{
 type statement struct {
 	kind  Kind
 	score int
+	// lean says how much it looks like what holds for later.
+	lean int
 	// small talk: it may stand before or after a statement without being part
 	// of it.
 	small bool
@@ -73,6 +75,7 @@ func viewOf(raw string, folded []byte, hits []hit) view {
 	}
 	if f.language == english {
 		f.count[narrate] += pastTense(folded)
+		f.forgetPassives(folded, hits)
 	}
 	if f.count[know] > 0 && f.count[prohibit] == 1 {
 		// "I do not understand" forbids nothing.
@@ -111,6 +114,7 @@ func classify(raw string, folded []byte, hits []hit) statement {
 	v := viewOf(raw, folded, hits)
 	short := !v.named && bytes.Count(folded, []byte(" ")) < 6
 	st := statement{
+		lean:       v.lean(raw),
 		score:      10 + v.cueScore() + v.formScore() + v.tellingScore() + v.talkScore(),
 		back:       v.first[back] == 0 || v.count[back] > 0 && short,
 		small:      v.smallShare >= 45 || v.marks.letters < 3 || len(raw) < 4,

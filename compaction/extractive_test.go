@@ -157,7 +157,7 @@ func TestExtractiveDoesNotForget(t *testing.T) {
 		b.padding()
 		p := compact(t, compaction.Input{Transcript: b.tr, TargetTokens: 700, Index: x, Generation: generation})
 		for _, r := range rules {
-			if !strings.Contains(p.Text, "- "+r+" #") {
+			if !strings.Contains(p.Text, "\n"+r+" #") {
 				t.Fatalf("compaction %d lost %q:\n%s", generation, r, p.Text)
 			}
 		}
@@ -249,7 +249,7 @@ func TestSupersession(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pins and what replaced them:\n%s\n%s", diff, p.Text)
 	}
-	if !strings.Contains(p.Text, "- (replaced by #6) Use port 8080 for the billing_gateway. #0\n") {
+	if !strings.Contains(p.Text, "\n(replaced by #6) Use port 8080 for the billing_gateway. #0\n") {
 		t.Errorf("the older statement is not marked:\n%s", p.Text)
 	}
 }
@@ -304,7 +304,7 @@ func TestRequestBonusIsBounded(t *testing.T) {
 	if a, b := strings.Count(without.Text, "shipping page"), strings.Count(with.Text, "shipping page"); b < a {
 		t.Errorf("%d lines on the request's subject, %d without it", b, a)
 	}
-	if !strings.Contains(with.Text, "- Never delete the archive. #") {
+	if !strings.Contains(with.Text, "\nNever delete the archive. #") {
 		t.Errorf("the request pushed a prohibition out:\n%s", with.Text)
 	}
 }
@@ -322,7 +322,7 @@ func TestVerifyLines(t *testing.T) {
 	for name, change := range map[string]struct {
 		old, new, what string
 	}{
-		"invented rule":    {"- Never edit gen/file0.go by hand.", "- Always edit gen/file0.go by hand.", "line"},
+		"invented rule":    {"\nNever edit gen/file0.go by hand.", "\nAlways edit gen/file0.go by hand.", "line"},
 		"moved reference":  {"by hand. #0\n", "by hand. #9\n", "line"},
 		"invented run":     {"ended with exit 0", "ended with a failure", "line"},
 		"no reference":     {"by hand. #0\n", "by hand.\n", "line"},

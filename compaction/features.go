@@ -104,6 +104,29 @@ func describes(w string) bool {
 	return false
 }
 
+// forgetPassives takes back the participles that count as telling but follow
+// "is" or "are": what is sold, built or sent tells nothing.
+func (f *features) forgetPassives(folded []byte, hits []hit) {
+	taken := 0
+	for _, h := range hits {
+		before := folded[:h.start]
+		if !bytes.HasSuffix(before, []byte(" is ")) && !bytes.HasSuffix(before, []byte(" are ")) {
+			continue
+		}
+		switch string(folded[h.start:h.end]) {
+		case "sold", "built", "sent", "told", "wrote", "written", "bought", "brought", "caught", "led", "paid", "taught", "found", "made", "given",
+			"taken", "worn", "met", "read", "kept", "held", "seen", "shown", "known", "drawn", "run", "spent", "thrown":
+			taken++
+		}
+	}
+	if taken == 0 || f.count[narrate] == 0 {
+		return
+	}
+	if f.count[narrate] -= min(taken, f.count[narrate]); f.count[narrate] == 0 {
+		f.first[narrate], f.last[narrate] = -1, 0
+	}
+}
+
 // forbidsByForm reports whether an English sentence forbids by its form: "no
 // jokes", "stop renaming things". The first word alone means too much to be a
 // cue.

@@ -12,6 +12,9 @@ func (v *view) asksFor() bool {
 	if v.count[condition] > 0 && (v.ordered || v.count[wish] > 0) {
 		lasting++
 	}
+	if lasting == 0 && v.marks.names > 0 && int(v.last[task]) <= at && v.count[narrate]+v.count[trouble] == 0 {
+		return true // no cue of a piece of work either
+	}
 	return lasting > 0
 }
 

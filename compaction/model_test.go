@@ -74,7 +74,7 @@ func TestModelWritesCheckpoint(t *testing.T) {
 	if diff := cmp.Diff(&checkpoint.Grounding{CheckedLines: 2}, made.Grounding); diff != "" {
 		t.Errorf("grounding:\n%s", diff)
 	}
-	for _, want := range []string{"- Never edit gen/file0.go by hand. #0", "- look at handler1 #8", "- src/b0.go was edited #3", "How runs ended then:"} {
+	for _, want := range []string{"\nNever edit gen/file0.go by hand. #0", "- look at handler1 #8", "- src/b0.go was edited #3", "How runs ended then:"} {
 		if !strings.Contains(made.Summary, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, made.Summary)
 		}

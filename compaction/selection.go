@@ -7,17 +7,23 @@ import (
 
 // Shares of the target, in percent. What one does not use, the next may.
 const (
-	pinShare        = 35
-	ledgerShare     = 20
-	fullLedger      = 12 // when the pins need more than their share
-	tightLedger     = 5  // when the pins alone would fill four fifths
-	requestBonus    = 30
-	priorWeight     = 4000
-	coverFactor     = 12 // candidates for the cover, in multiples of the room
-	coverFloorScore = -24
-	recentLift      = 24
-	worthBytes      = 400
-	demotedScore    = pinScore - 4
+	pinShare     = 35
+	ledgerShare  = 20
+	fullLedger   = 12 // when the pins need more than their share
+	tightLedger  = 5  // when the pins alone would fill four fifths
+	requestBonus = 30
+	priorWeight  = 2000
+	coverFactor  = 12 // candidates for the cover, in multiples of the room
+	coverFloor   = -24
+	recentLift   = 24
+	worthBytes   = 400
+	demotedScore = 56
+	messageShare = 5 // of the target, in percent, for one message
+	shareLoss    = 12
+	maxShareLoss = 30
+	lineBytes    = 12
+	standBase    = 5
+	standShare   = 50
 )
 
 // selection is the state of one plan.
@@ -84,13 +90,11 @@ func newSelection(in Input) *selection {
 	s.next, s.demoted = make([]int, len(s.units)), make([]bool, len(s.units))
 	var pinned []*unit
 	recent := s.recentFrom(2)
-	shapes := map[uint64]int{}
-	for _, u := range s.units {
-		shapes[u.shape]++
-	}
+	times := countShapes(s.units)
 	for i, u := range s.units {
 		s.next[i] = -1
-		s.lift[i] = int64(u.score-routine(shapes[u.shape])) * int64(100+s.bonus(u))
+		stands := int64(u.standing() - routine(times[i]))
+		s.lift[i] = 100*stands + max(stands, -stands)*int64(s.bonus(u))
 		if u.message >= recent && u.kind == KindOther {
 			s.lift[i] += recentLift * 100 // what the user asked for last is what goes on
 		}
@@ -100,6 +104,7 @@ func newSelection(in Input) *selection {
 		}
 	}
 	s.found = len(s.pins)
+	s.share(in.TargetTokens)
 	for i, newer := range supersede(pinned) {
 		if newer >= 0 {
 			s.next[s.pins[i]] = s.pins[newer]
@@ -119,15 +124,52 @@ func newSelection(in Input) *selection {
 	return s
 }
 
+// standing is how well a unit stands among the user's words: its score and
+// how it leans.
+func (u *unit) standing() int { return standBase + (clamp(u.score)+u.lean)*standShare/100 }
+
+// clamp keeps one strong cue from deciding alone.
+func clamp(score int) int { return max(-50, min(score, 80)) }
+
 // routine is what a sentence loses when the user says the same with other names
 // and numbers again and again: that is how work is asked for and talked about,
-// while a rule is stated once or a few times.
+// while a rule is stated once or a few times. Losses begin at the third time and
+// grow faster from the fifth on.
 func routine(times int) int {
-	loss := 0
-	for ; times >= 3; times /= 2 {
-		loss += 12
+	switch {
+	case times < 3:
+		return 0
+	case times < 5:
+		return 6*times - 6
 	}
-	return min(loss, 48)
+	return min(10*times-24, 90)
+}
+
+// share takes from the units of a message that would fill much of the
+// checkpoint alone: its best units stand for it.
+func (s *selection) share(tokens int) {
+	step := max(1, tokens*messageShare/100)
+	var own []int
+	for from := 0; from < len(s.units); {
+		to, bytes := from, 0
+		for to < len(s.units) && s.units[to].message == s.units[from].message {
+			bytes += len(s.units[to].text) + lineBytes
+			to++
+		}
+		if bytes/4 > step && to-from > 1 {
+			own = own[:0]
+			for i := from; i < to; i++ {
+				own = append(own, i)
+			}
+			slices.SortStableFunc(own, func(a, b int) int { return cmp.Compare(s.lift[b], s.lift[a]) })
+			bytes = 0
+			for _, i := range own {
+				s.lift[i] -= int64(min(bytes/4/step*shareLoss, maxShareLoss)) * 100
+				bytes += len(s.units[i].text) + lineBytes
+			}
+		}
+		from = to
+	}
 }
 
 // recentFrom returns the message from which the last n messages of the user in
@@ -197,7 +239,7 @@ func (s *selection) line(i int) shownLine {
 	if n := s.next[i]; n >= 0 {
 		newer = s.units[n].message
 	}
-	return unitLine(s.units[i], i, newer)
+	return unitLine(s.units[i], i, newer, s.state[i] != unitShown && (s.demoted[i] || s.units[i].kind != KindOther))
 }
 
 // choosePins takes pins, best first, until they weigh percent of all lines.

@@ -18,11 +18,13 @@ func (s *selection) chooseLedgers() {
 	s.takeLedgers(s.total*share/100, 3)
 }
 
-// demand estimates what all pins would weigh.
+// demand estimates what all that the user said would weigh, small talk aside.
 func (s *selection) demand() int {
 	bytes := 0
-	for _, i := range s.pins {
-		bytes += len(s.units[i].text) + 16
+	for i, u := range s.units {
+		if !u.small && u.kind != KindAuthority && s.lift[i] >= coverFloor*100 {
+			bytes += len(u.text) + lineBytes
+		}
 	}
 	return bytes / 4
 }
@@ -73,7 +75,7 @@ func (s *selection) chooseCover() {
 			if u.kind == KindOther {
 				s.userSeen++
 			}
-			if u.score >= coverFloorScore && !u.small {
+			if s.lift[i] >= coverFloor*100 && !u.small {
 				open = append(open, i)
 				weight += len(u.text) + 12
 			}
@@ -101,7 +103,7 @@ func (s *selection) chooseCover() {
 	for _, i := range open {
 		s.folded = appendFolded(s.folded[:0], s.units[i].text)
 		candidates = append(candidates, &candidate{index: i, terms: terms(nil, s.folded), cost: s.cost(i),
-			prior: max(0, s.lift[i]/100-coverFloorScore) * priorWeight})
+			prior: max(0, s.lift[i]/100-coverFloor) * priorWeight})
 	}
 	c := newCover(candidates)
 	taken, _, bound := c.choose(candidates, s.room)

@@ -16,7 +16,6 @@ type unit struct {
 	quoted bool
 	behind bool   // what stands before it in its sentence was leave, and is held back
 	key    uint64 // of the folded text: the same key, the same statement
-	shape  uint64 // of the text without names and numbers
 }
 
 // reader turns messages into units. It holds buffers only; the zero reader is
@@ -111,6 +110,7 @@ func join(a, b unit, text string, last, s sentence, proseBytes int) (unit, bool)
 	if b.score > a.score {
 		joined.statement = b.statement
 	}
+	joined.lean = max(a.lean, b.lean)
 	joined.prohibition, joined.correction = a.prohibition || b.prohibition, a.correction || b.correction
 	joined.back = a.back
 	joined.text = text[last.start:s.end]
@@ -139,7 +139,7 @@ func rankInMessage(units []unit, proseBytes int) {
 
 // unit classifies one piece of text.
 func (r *reader) unit(index int, raw string) unit {
-	u := unit{message: int32(index), text: raw, statement: r.classify(raw), key: hashWords(r.folded), shape: shapeOf(r.folded)}
+	u := unit{message: int32(index), text: raw, statement: r.classify(raw), key: hashWords(r.folded)}
 	// Leave with a condition to it ("yes, but only the tests") states the
 	// condition; the leave itself is held back.
 	if u.kind == KindAuthority {
@@ -160,6 +160,7 @@ func (r *reader) unit(index int, raw string) unit {
 		if clause := rest[:len(rest)-len(after)]; len(clause) < len(raw) && len(clause) > 12 {
 			if st := r.classify(clause); st.kind != KindAuthority && st.score-4 > u.score {
 				u.score, u.kind, u.prohibition = st.score-4, st.kind, st.prohibition
+				u.lean = max(u.lean, st.lean-4)
 			}
 		}
 		if !ok {
@@ -199,30 +200,6 @@ func cutClause(s string) (before, after string, ok bool) {
 		return s, "", false
 	}
 	return s[:cut], s[cut+length:], true
-}
-
-// shapeOf hashes the words of a folded text, names and numbers left out. What
-// has the same shape again and again is routine.
-func shapeOf(folded []byte) uint64 {
-	h := uint64(14695981039346656037)
-	for i := 0; i < len(folded); {
-		if c := folded[i]; !wordByte(c) {
-			i++
-			continue
-		}
-		if end := nameEnd(folded, i); end > 0 {
-			i = end
-			continue
-		}
-		c := folded[i]
-		if c >= '0' && c <= '9' {
-			i++
-			continue
-		}
-		h = (h ^ uint64(c)) * 1099511628211
-		i++
-	}
-	return h
 }
 
 func (r *reader) classify(raw string) statement {

@@ -24,30 +24,55 @@ type Line struct {
 	System bool
 }
 
-// Lines reads the text of an extractive checkpoint. A line in another form is
-// an error.
+// Lines reads the text of an extractive checkpoint, or of one whose end a model
+// wrote. A line in another form is an error. Texts made by earlier versions, in
+// which "- " stands before every line, are read too.
 func Lines(text string) ([]Line, error) {
 	var out []Line
-	heading := ""
-	first := true
-	for raw := range strings.Lines(text) {
-		raw = strings.TrimSuffix(raw, "\n")
-		body, item := strings.CutPrefix(raw, "- ")
-		switch {
-		case first:
-			first = false // the frame
-		case item:
-			l, ok := parseLine(body)
-			if !ok {
-				return nil, fmt.Errorf("read checkpoint line %q: it does not end in a reference", raw)
-			}
-			l.Heading = heading
-			out = append(out, l)
-		default:
-			heading = strings.TrimSuffix(raw, ":")
+	_, rest, _ := strings.Cut(text, "\n") // the frame
+	own, noted, _ := strings.Cut("\n"+rest, "\n"+headingModel)
+	bullet := bulleted(own)
+	heading, model := "", false
+	for _, part := range []string{own, noted} {
+		if model {
+			heading = strings.TrimSuffix(headingModel, ":\n")
 		}
+		for raw := range strings.Lines(part) {
+			raw = strings.TrimSuffix(raw, "\n")
+			body, item := strings.CutPrefix(raw, "- ")
+			if !model && !bullet {
+				body, item = raw, !isHeading(raw)
+			}
+			switch {
+			case raw == "":
+			case item:
+				l, ok := parseLine(body)
+				if !ok {
+					return nil, fmt.Errorf("read checkpoint line %q: it does not end in a reference", raw)
+				}
+				l.Heading = heading
+				out = append(out, l)
+			default:
+				heading = strings.TrimSuffix(raw, ":")
+			}
+		}
+		model = true
 	}
 	return out, nil
+}
+
+// bulleted reports whether "- " stands before all lines but the headings.
+func bulleted(text string) bool {
+	found := false
+	for raw := range strings.Lines(text) {
+		raw = strings.TrimSuffix(raw, "\n")
+		item := strings.HasPrefix(raw, "- ")
+		if raw != "" && !item && !isHeading(raw) {
+			return false
+		}
+		found = found || item
+	}
+	return found
 }
 
 func parseLine(body string) (Line, bool) {

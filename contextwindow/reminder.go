@@ -33,12 +33,12 @@ func (m *Manager) remind(f *Fit) {
 	switch {
 	case remaining <= secondTierTokens && !m.claims.Second:
 		tier = 2
-		text = fmt.Sprintf("About %d tokens are left in this context window. Write down now what must be remembered: "+
-			"older messages will soon be replaced by a summary; originals stay available through the recall tool.", max(remaining, 0))
+		text = fmt.Sprintf("[Note of the harness: about %d tokens are left in this context window. Write down now what must be remembered: "+
+			"older messages will soon be replaced by a summary; originals stay available through the recall tool.]", max(remaining, 0))
 	case remaining <= firstTierTokens(f.Budget.AvailableTokens) && !m.claims.First:
 		tier = 1
-		text = fmt.Sprintf("About %d tokens are left in this context window. Bring what you are doing to a good point "+
-			"before older messages are replaced by a summary.", remaining)
+		text = fmt.Sprintf("[Note of the harness: about %d tokens are left in this context window. Bring what you are doing to a good point "+
+			"before older messages are replaced by a summary.]", remaining)
 	default:
 		return
 	}

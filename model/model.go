@@ -35,8 +35,9 @@ type Request struct {
 	Messages []message.Message
 	// Tools are the advertised tools.
 	Tools []message.ToolDefinition
-	// Reminder is text for this request only: after the instructions, never
-	// part of the transcript (resolution C8). Empty for none.
+	// Reminder is text for this request only, never part of the transcript
+	// (resolution C8). Every dialect puts it behind the messages, so that the
+	// provider's cache still covers what stands before it. Empty for none.
 	Reminder string
 	// OutputTokens is the cap on the answer that goes to the provider; zero
 	// leaves it to the provider.

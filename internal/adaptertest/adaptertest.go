@@ -33,6 +33,9 @@ type Encoder struct {
 	Reasoning func(text string) message.Reasoning
 	// Strip takes out what may move without being a change, nil for nothing.
 	Strip func([]byte) []byte
+	// ReminderAsUser says that a reminder, which stands behind the
+	// conversation in every dialect, does so in the user's role.
+	ReminderAsUser bool
 }
 
 // Check runs the properties.
@@ -96,6 +99,7 @@ func (e Encoder) checkPrefix(t *rapid.T, r model.Request, body []byte) {
 		}
 		shorter := r
 		shorter.Messages = r.Messages[:i+1]
+		shorter.Reminder = "" // stands behind the conversation, whose beginning the provider's cache holds
 		start := bytes.TrimRight(strip(e.encode(t, shorter)), "]}")
 		if !bytes.HasPrefix(body, start) {
 			t.Fatalf("appending messages changes what stands before them:\n%s\n%s", start, body)
@@ -166,6 +170,10 @@ func (e Encoder) checkInverse(t *rapid.T, r model.Request, body []byte) {
 		rest = append(rest, m)
 	}
 	want, got := contentOf(r.Messages), contentOf(rest)
+	if e.ReminderAsUser {
+		want.User += strings.ReplaceAll(r.Reminder, "\n", "")
+		system += r.Reminder
+	}
 	want.Tools, got.Tools = len(r.Tools), len(read.Tools)
 	// Where system messages of a conversation go to the system side, they are
 	// looked for there.

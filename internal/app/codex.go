@@ -12,6 +12,7 @@ import (
 	"github.com/forge-agent/forge/internal/credential"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/model/catalog"
+	"github.com/forge-agent/forge/tool"
 )
 
 // EngineCodex is the name of the second engine in the settings.
@@ -54,11 +55,7 @@ func (a *App) codex(ctx context.Context) (*codexapp.Engine, error) {
 		return nil, err
 	}
 	v := a.opts.Values
-	path := v.CodexPath
-	if path == EngineCodex {
-		path = "" // on the PATH
-	}
-	found, err := codexapp.Find(path, a.opts.Environ)
+	found, err := a.findCodex()
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +67,15 @@ func (a *App) codex(ctx context.Context) (*codexapp.Engine, error) {
 		Trace: &a.sink, Observer: a.observeCodex, Now: a.opts.Now, Forge: a.opts.Version,
 	})
 	return a.engine, err
+}
+
+// findCodex returns the path of the program.
+func (a *App) findCodex() (string, error) {
+	path := a.opts.Values.CodexPath
+	if path == EngineCodex {
+		path = "" // on the PATH
+	}
+	return codexapp.Find(path, a.opts.Environ)
 }
 
 func (a *App) closeCodex() error {
@@ -105,9 +111,7 @@ func (a *App) runCodex(ctx context.Context, r agent.Request) (*agent.Result, err
 	if errors.Is(context.Cause(ctx), errCodexTime) {
 		out.Status, out.Limit, out.Reason = agent.StatusLimitReached, "time", fmt.Sprintf("the run has taken %s, which is its limit", r.Limits.Time)
 	}
-	for _, w := range res.Warnings {
-		a.problems = append(a.problems, w)
-	}
+	a.problems = append(a.problems, res.Warnings...)
 	a.show(agent.Ended{Result: *out})
 	return out, nil
 }
@@ -144,6 +148,10 @@ func (a *App) observeCodex(e codexapp.Event) {
 		a.show(agent.TextDelta{Text: e.Text})
 	case codexapp.ReasoningDelta:
 		a.show(agent.ReasoningDelta{Text: e.Text})
+	case codexapp.CallStarted:
+		a.show(agent.CallPlanned{Call: e.Call, Plan: tool.Plan{Tool: e.Call.Name, Summary: "Codex: " + e.Call.Name + " " + e.Call.Arguments}})
+	case codexapp.CallDecided:
+		a.show(agent.CallDecided{Call: e.Call, Decision: e.Decision})
 	case codexapp.CallCompleted:
 		a.show(agent.CallCompleted{Call: e.Call, Result: e.Result})
 	case codexapp.UsageReported:

@@ -10,7 +10,8 @@ import (
 )
 
 // Figures of the run under pressure. The files alone weigh 531,000 tokens, all
-// of which have to be read once without a cache.
+// of which have to be read once without a cache. mostUncached only keeps what is
+// reached: the issue asks for 700,000 (docs/measured.md).
 const (
 	pressureSteps    = 300
 	pressureBytes    = 6 << 10

@@ -53,6 +53,11 @@ func (s *sink) Emit(p trace.Payload) error {
 // Run works on a prompt in the present session. Instructions, skills and rules
 // are read afresh (F-CLS-02) and fixed for the run.
 func (a *App) Run(ctx context.Context, p Prompt) (result *agent.Result, err error) {
+	if a.opts.Values.Engine == EngineCodex {
+		if _, err := a.findCodex(); err != nil {
+			return nil, err // before a session is made
+		}
+	}
 	if err := a.ensure(ctx); err != nil {
 		return nil, err
 	}

@@ -61,9 +61,6 @@ func messagesParams(t *testing.T, r model.Request) anthropic.MessageNewParams {
 	for _, m := range r.Instructions {
 		p.System = append(p.System, anthropic.TextBlockParam{Text: textOf(m)})
 	}
-	if r.Reminder != "" {
-		p.System = append(p.System, anthropic.TextBlockParam{Text: r.Reminder})
-	}
 	for _, d := range r.Tools {
 		schema := schemaOf(t, d)
 		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: d.Name, Description: anthropic.String(d.Description),
@@ -88,6 +85,10 @@ func messagesParams(t *testing.T, r model.Request) anthropic.MessageNewParams {
 		for _, b := range m.Blocks {
 			blocks = append(blocks, anthropicBlock(t, b)...)
 		}
+	}
+	if r.Reminder != "" {
+		flush(message.RoleUser)
+		blocks = append(blocks, anthropic.NewTextBlock(r.Reminder))
 	}
 	if len(blocks) > 0 {
 		p.Messages = append(p.Messages, anthropicMessage(role, blocks))

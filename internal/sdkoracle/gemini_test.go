@@ -65,9 +65,6 @@ func geminiParams(t *testing.T, r model.Request) ([]*genai.Content, *genai.Gener
 	for _, m := range r.Instructions {
 		config.SystemInstruction.Parts = append(config.SystemInstruction.Parts, &genai.Part{Text: textOf(m)})
 	}
-	if r.Reminder != "" {
-		config.SystemInstruction.Parts = append(config.SystemInstruction.Parts, &genai.Part{Text: r.Reminder})
-	}
 	if len(r.Tools) > 0 {
 		tool := &genai.Tool{}
 		for _, d := range r.Tools {
@@ -111,6 +108,9 @@ func geminiParams(t *testing.T, r model.Request) ([]*genai.Content, *genai.Gener
 	}
 	if n := len(contents); n > 0 {
 		contents[n-1].Parts = append(contents[n-1].Parts, late...)
+	}
+	if r.Reminder != "" {
+		contents = append(contents, &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{Text: r.Reminder}}})
 	}
 	return contents, config
 }

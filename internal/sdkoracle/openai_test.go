@@ -70,9 +70,6 @@ func responsesParams(t *testing.T, r model.Request) responses.ResponseNewParams 
 		p.Tools = append(p.Tools, tool)
 	}
 	var items responses.ResponseInputParam
-	if r.Reminder != "" {
-		items = append(items, inputMessage(responses.EasyInputMessageRoleDeveloper, []message.Block{message.Text{Text: r.Reminder}}))
-	}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case message.RoleSystem:
@@ -84,6 +81,9 @@ func responsesParams(t *testing.T, r model.Request) responses.ResponseNewParams 
 				items = append(items, inputItems(b)...)
 			}
 		}
+	}
+	if r.Reminder != "" {
+		items = append(items, inputMessage(responses.EasyInputMessageRoleDeveloper, []message.Block{message.Text{Text: r.Reminder}}))
 	}
 	p.Input.OfInputItemList = items
 	return p

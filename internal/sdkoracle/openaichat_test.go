@@ -62,9 +62,6 @@ func chatParams(t *testing.T, r model.Request) openai.ChatCompletionNewParams {
 	for _, m := range r.Instructions {
 		p.Messages = append(p.Messages, openai.SystemMessage(textOf(m)))
 	}
-	if r.Reminder != "" {
-		p.Messages = append(p.Messages, openai.SystemMessage(r.Reminder))
-	}
 	var images []openai.ChatCompletionContentPartUnionParam
 	flush := func() {
 		if len(images) > 0 {
@@ -98,6 +95,9 @@ func chatParams(t *testing.T, r model.Request) openai.ChatCompletionNewParams {
 		}
 	}
 	flush()
+	if r.Reminder != "" {
+		p.Messages = append(p.Messages, openai.UserMessage(r.Reminder))
+	}
 	return p
 }
 

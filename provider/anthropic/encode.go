@@ -42,6 +42,7 @@ func (m *Model) encode(r model.Request, p purpose) ([]byte, error) {
 	if p != forCompaction && !m.options.NoCache {
 		markMessages(groups)
 	}
+	groups = remind(groups, r.Reminder)
 	j := wire.NewJSON(wire.SizeHint(r))
 	j.Open('{').Field("model", m.options.Model)
 	m.writeSettings(j, r, p)
@@ -131,17 +132,13 @@ func (m *Model) writeSystem(j *wire.JSON, r model.Request) {
 			texts = append(texts, text)
 		}
 	}
-	stable := len(texts)
-	if r.Reminder != "" {
-		texts = append(texts, r.Reminder)
-	}
 	if len(texts) == 0 {
 		return
 	}
 	j.Key("system").Open('[')
 	for i, text := range texts {
 		j.Open('{').Field("type", "text").Field("text", text)
-		if i == stable-1 {
+		if i == len(texts)-1 {
 			m.writeMark(j)
 		}
 		j.Close('}')
@@ -159,6 +156,20 @@ func (m *Model) writeMark(j *wire.JSON) {
 		j.Field("ttl", "1h")
 	}
 	j.Close('}')
+}
+
+// remind puts the reminder behind the conversation and behind its cache
+// points: in front of it, it would break the cache of all of it.
+func remind(groups []*group, text string) []*group {
+	if text == "" {
+		return groups
+	}
+	it := &item{block: message.Text{Text: text}}
+	if n := len(groups); n > 0 && groups[n-1].role == "user" {
+		groups[n-1].items = append(groups[n-1].items, it)
+		return groups
+	}
+	return append(groups, &group{role: "user", items: []*item{it}})
 }
 
 // A group is what becomes one message: everything between two changes of the

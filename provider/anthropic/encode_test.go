@@ -17,7 +17,7 @@ func reasoning(text string) message.Reasoning {
 
 func encoder(t testing.TB) adaptertest.Encoder {
 	m := newModel(t, adaptertest.Nowhere(), anthropic.Options{})
-	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Anthropic, Reasoning: reasoning,
+	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Anthropic, Reasoning: reasoning, ReminderAsUser: true,
 		Strip: func(body []byte) []byte { // marks move, and are no change to the provider
 			return bytes.ReplaceAll(body, []byte(`,"cache_control":{"type":"ephemeral"}`), nil)
 		},

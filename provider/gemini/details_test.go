@@ -118,7 +118,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`{"generationConfig":{"maxOutputTokens":1234,"thinkingConfig":{"includeThoughts":true,"thinkingBudget":500,"thinkingLevel":"low"}},"safetySettings":[],"tools":`,
-		`"systemInstruction":{"role":"user","parts":[{"text":"Be brief."},{"text":"Hurry."}]}`} {
+		`"systemInstruction":{"role":"user","parts":[{"text":"Be brief."}]}`, `,{"role":"user","parts":[{"text":"Hurry."}]}]`} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("body lacks %s: %s", want, body)
 		}

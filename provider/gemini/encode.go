@@ -38,6 +38,11 @@ func (m *Model) encode(r model.Request, count bool) ([]byte, error) {
 		w.message(msg)
 	}
 	w.role("")
+	if r.Reminder != "" {
+		// Behind the conversation, of which the provider's cache holds the
+		// beginning, and not among results, whose number is checked.
+		j.Open('{').Field("role", "user").Key("parts").Open('[').Open('{').Field("text", r.Reminder).Close('}').Close(']').Close('}')
+	}
 	j.Close(']').Close('}')
 	if count {
 		j.Close('}')
@@ -95,9 +100,6 @@ func writeSystem(j *wire.JSON, r model.Request) {
 		if text := msg.Text(); text != "" {
 			texts = append(texts, text)
 		}
-	}
-	if r.Reminder != "" {
-		texts = append(texts, r.Reminder)
 	}
 	if len(texts) == 0 {
 		return

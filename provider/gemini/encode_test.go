@@ -16,7 +16,7 @@ func reasoning(string) message.Reasoning {
 
 func encoder(t testing.TB) adaptertest.Encoder {
 	m := newModel(t, adaptertest.Nowhere(), gemini.Options{})
-	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Gemini, Reasoning: reasoning}
+	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Gemini, Reasoning: reasoning, ReminderAsUser: true}
 }
 
 // The same request is the same bytes, a longer one only adds to them, and

@@ -114,12 +114,11 @@ func TestInput(t *testing.T) {
 		{Role: message.RoleAssistant, Blocks: []message.Block{message.Opaque{Provider: "anthropic", Type: "server_tool_use", Data: json.RawMessage(`{}`)}}},
 	}}
 	_, got, _ := strings.Cut(encode(t, openai.Options{}, r), `"input":`)
-	want := `[{"type":"message","role":"developer","content":[{"type":"input_text","text":"Hurry."}]},` +
-		`{"type":"message","role":"developer","content":[{"type":"input_text","text":"Note."}]},` +
+	want := `[{"type":"message","role":"developer","content":[{"type":"input_text","text":"Note."}]},` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"See"},{"type":"input_image","image_url":"data:image/png;base64,AQ==","detail":"low"},` +
 		`{"type":"input_image","file_id":"f1","detail":"auto"},{"type":"input_image","image_url":"https://example.com/a.png","detail":"auto"},{"type":"input_text","text":"[image not available]"}]},` +
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},` +
-		`{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"data:image/png;base64,AQ==","detail":"auto"}]}]}`
+		`{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"data:image/png;base64,AQ==","detail":"auto"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"Hurry."}]}]}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

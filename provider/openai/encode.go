@@ -42,11 +42,11 @@ func (m *Model) encode(r model.Request, p purpose) ([]byte, error) {
 		j.Field("instructions", text)
 	}
 	j.Key("input").Open('[')
-	if r.Reminder != "" {
-		writeMessage(j, "developer", []message.Block{message.Text{Text: r.Reminder}})
-	}
 	for _, msg := range r.Messages {
 		m.writeItems(j, msg)
+	}
+	if r.Reminder != "" { // behind the conversation, of which the provider's cache holds the beginning
+		writeMessage(j, "developer", []message.Block{message.Text{Text: r.Reminder}})
 	}
 	j.Close(']').Close('}')
 	return j.Bytes()

@@ -35,9 +35,6 @@ func (m *Model) Encode(r model.Request) ([]byte, error) {
 	for _, instruction := range r.Instructions {
 		m.writeMessage(j, instruction)
 	}
-	if r.Reminder != "" {
-		j.Open('{').Field("role", "system").Field("content", r.Reminder).Close('}')
-	}
 	var images []message.Block
 	for _, msg := range r.Messages {
 		if msg.Role != message.RoleTool {
@@ -46,6 +43,11 @@ func (m *Model) Encode(r model.Request) ([]byte, error) {
 		images = append(images, m.writeMessage(j, msg)...)
 	}
 	flushImages(j, images)
+	if r.Reminder != "" {
+		// Behind the conversation, of which the provider's cache holds the
+		// beginning; many servers take system messages at the beginning only.
+		j.Open('{').Field("role", "user").Field("content", r.Reminder).Close('}')
+	}
 	j.Close(']').Close('}')
 	return j.Bytes()
 }

@@ -16,7 +16,7 @@ func reasoning(text string) message.Reasoning {
 
 func encoder(t testing.TB) adaptertest.Encoder {
 	m := newModel(t, adaptertest.Nowhere(), openaichat.Options{})
-	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Chat, Reasoning: reasoning}
+	return adaptertest.Encoder{Encode: m.Encode, Dialect: wirebody.Chat, Reasoning: reasoning, ReminderAsUser: true}
 }
 
 // The same request is the same bytes, a longer one only adds to them, and

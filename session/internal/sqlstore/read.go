@@ -120,7 +120,7 @@ func scanRow(rows *sql.Rows) (session.Row, error) {
 	if err := rows.Scan(&r.Index, &r.ID, &r.Status, &authored, &r.Time, &r.Model, &r.Body, &hash, &prefix, &sum); err != nil {
 		return r, err
 	}
-	r.Authored, r.Sum = authored != 0, uint32(sum)
+	r.Status, r.Authored, r.Sum = readStatus(r.Status), authored != 0, uint32(sum)
 	r.Hash, r.Prefix = hashOf(hash), hashOf(prefix)
 	return r, nil
 }
@@ -246,7 +246,7 @@ func scanRemoved(rows *sql.Rows) (session.Removed, error) {
 		out.Record = &session.Record{Kind: kind, At: r.Index, Body: r.Body, Sum: uint32(sum)}
 		return out, nil
 	}
-	r.Authored, r.Sum = authored != 0, uint32(sum)
+	r.Status, r.Authored, r.Sum = readStatus(r.Status), authored != 0, uint32(sum)
 	r.Hash, r.Prefix = hashOf(hash), hashOf(prefix)
 	out.Row = &r
 	return out, nil

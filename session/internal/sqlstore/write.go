@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/session"
@@ -203,7 +204,7 @@ func (ch *change) rows(ctx context.Context) error {
 		if r.Authored {
 			authored = 1
 		}
-		if _, err := insert.ExecContext(ctx, ch.key, r.Index, r.ID, string(r.Status), authored, r.Time, r.Model, r.Body, r.Hash[:], r.Prefix[:], int64(r.Sum)); err != nil {
+		if _, err := insert.ExecContext(ctx, ch.key, r.Index, r.ID, storedStatus(r.Status), authored, r.Time, r.Model, r.Body, r.Hash[:], r.Prefix[:], int64(r.Sum)); err != nil {
 			return fmt.Errorf("append message %q: %w", r.ID, ch.dialect.Wrap(err))
 		}
 		if err := ch.calls(ctx, r); err != nil {
@@ -232,9 +233,22 @@ func (ch *change) calls(ctx context.Context, r session.Row) error {
 	return nil
 }
 
+// statusWidth is the length of the longest status.
+const statusWidth = 9
+
+// storedStatus is a status as it stands in a row: all have the same length. A
+// row that keeps its length is changed in its place, and SQLite does not write
+// the pages of its body again.
+func storedStatus(s session.Status) string { return fmt.Sprintf("%-*s", statusWidth, s) }
+
+// readStatus is the inverse. Rows of earlier programs are not padded.
+func readStatus(text session.Status) session.Status {
+	return session.Status(strings.TrimRight(string(text), " "))
+}
+
 func (ch *change) statuses(ctx context.Context) error {
 	for _, s := range ch.c.Statuses {
-		if _, err := ch.do(ctx, "UPDATE messages SET status = ?4 WHERE session = ?1 AND position >= ?2 AND position < ?3", ch.key, s.From, s.To, string(s.Status)); err != nil {
+		if _, err := ch.do(ctx, "UPDATE messages SET status = ?4 WHERE session = ?1 AND position >= ?2 AND position < ?3", ch.key, s.From, s.To, storedStatus(s.Status)); err != nil {
 			return err
 		}
 	}
