@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -153,6 +154,10 @@ func (l *Local) play(ctx context.Context, t *Task, j Job, dir, work string) (pri
 	c.WaitDelay = 20 * time.Second
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
+	// The program ends with this thread, so the thread must stay.
+	endWithParent(c)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	err := c.Run()
 	if ctx.Err() != nil {
 		return p, fmt.Errorf("%w: %w", ErrLost, ctx.Err())
