@@ -260,7 +260,7 @@ func (f *liveFlags) try(c *cobra.Command, env *Env, o live.Options, local *live.
 	}
 	if !f.quiet {
 		o.Progress = func(done, total int, usd float64, x live.Outcome) {
-			fmt.Fprintf(env.Stderr, "%d of %d trials, $%.4f spent: %s\n", done, total, usd, verdictLine(x))
+			fmt.Fprintf(env.Stderr, "%d of %d trials, $%.4f spent or set aside: %s\n", done, total, usd, verdictLine(x))
 		}
 	}
 	r, runErr := live.Run(c.Context(), o, l)

@@ -61,7 +61,8 @@ func Summarize(r *live.Result) []ModeSummary {
 		}
 		if s.Trials > 0 {
 			s.Rate = float64(s.Passed) / float64(s.Trials)
-			s.Low, s.High = seeded.Wilson(s.Passed, s.Trials)
+			low, high := seeded.Wilson(s.Passed, s.Trials)
+			s.Low, s.High = max(0, low), min(1, high)
 			s.MeanInputTokens, s.MeanCachedTokens, s.MeanOutputTokens = in/s.Trials, cached/s.Trials, answer/s.Trials
 			s.MeanRequests = float64(requests) / float64(s.Trials)
 			slices.Sort(seconds)
