@@ -19,7 +19,7 @@ func TestLive(t *testing.T) {
 	unknown := one(contextwindow.Compact, 3, true, 9)
 	unknown.CostUSD = nil
 	r := &live.Result{Setting: live.Setting{Commit: "abc", Provider: "p", Model: "m"}, SpentUSD: 0.5, Lost: 1, Why: "no | money",
-		Open: []live.Trial{{Task: "go-lru", Mode: contextwindow.Off, Number: 1}},
+		Open:     []live.Trial{{Task: "go-lru", Mode: contextwindow.Off, Number: 1}},
 		Outcomes: []live.Outcome{one(contextwindow.Warn, 1, false, 1), one(contextwindow.Compact, 1, true, 1), one(contextwindow.Compact, 2, true, 5), unknown}}
 	s := page.Summarize(r)
 	warn, compact := s[1], s[2]
