@@ -7,36 +7,6 @@ import (
 	"github.com/forge-agent/forge/transcript"
 )
 
-// The rule's numbers were searched on recorded sessions and on variants of
-// them; see docs/measured.md, "Projection".
-const (
-	// DefaultMostOverspend is the default of Options.MostOverspend.
-	DefaultMostOverspend = 0.15
-	// breakWeight is how often what was missed must have paid for the broken
-	// cache.
-	breakWeight = 1.2
-	// lookAhead is how much of what has passed is expected to come.
-	lookAhead = 3.0 / 16
-	// What is expected may pay for a broken cache as a whole in the first
-	// hopeRequests; after that for less and less of it, down to leastHope. A
-	// conversation that lasts gets more to clear, and one large clearing costs
-	// less than two small ones. Where output comes in evenly, clearing is
-	// cheapest when what was missed since the last one equals what the broken
-	// cache costs, so the account alone is nearly right there.
-	hopeRequests = 30
-	leastHope    = 0.3
-	// tolerated is the overspend that may last; recoverRequests is how soon
-	// after a clearing the total must be back below it.
-	tolerated       = 0.02
-	recoverRequests = 11
-	// A clearing that overspends must pay back in as many requests as have
-	// passed since the first warmUpRequests, and for a start in
-	// quickRequests: most conversations that have lasted go on for a while,
-	// and of a young one nobody knows.
-	warmUpRequests = 20
-	quickRequests  = 2
-)
-
 // Reason says why a decision was taken. It is what a ledger line carries.
 type Reason string
 
@@ -232,88 +202,6 @@ func (s *Scheduler) cut(savedTokens, prefixTokens int, d Decision) cut {
 		c.perRequestUSD += c.stepUSD
 	}
 	return c
-}
-
-// bestCut looks for the group from which on clearing is worth most. It visits
-// each group once.
-func (s *Scheduler) bestCut(d Decision) (cut, Reason) {
-	now := s.rateSum + ratesAt(s.prices, d.TokensBefore).read
-	penalty := times(ratesAt(s.prices, d.TokensBefore).write, float64(s.rereadTokens))
-	best, bestValue, reason := cut{group: -1}, 0.0, ReasonNotYet
-	saved, missed := 0, 0.0
-	for i := len(s.groups) - 1; i >= 0; i-- {
-		g := &s.groups[i]
-		s.visited++
-		saved += g.savedTokens
-		missed += times(float64(g.savedTokens), now) - g.born
-		c := s.cut(saved, s.next.frontTokens+g.prefixTokens, d)
-		c.group = i
-		extra := max(0, c.extraUSD)
-		value := missed + min(s.expected(c, d), times(s.hope(), extra)) - penalty - times(breakWeight, extra)
-		if value <= bestValue {
-			continue
-		}
-		if s.overspends(c, d) {
-			if best.group < 0 {
-				reason = ReasonOverspend
-			}
-			continue
-		}
-		best, bestValue, reason = c, value, ReasonPaysBack
-		if c.stepUSD > 0 {
-			reason = ReasonPriceStep
-		}
-	}
-	return best, reason
-}
-
-// expected is what a cut will save in the requests that can be expected after
-// this one. A price step counts only until the conversation has grown up to it
-// again.
-func (s *Scheduler) expected(c cut, d Decision) float64 {
-	ahead := times(lookAhead, float64(s.requests))
-	e := times(ahead, c.perRequestUSD-c.stepUSD)
-	if c.stepUSD > 0 {
-		growth := max(1, s.lengthTokens/(s.requests+1))
-		room := 0
-		for _, t := range s.prices.Tiers {
-			if after := d.TokensBefore - c.savedTokens; after <= t.AboveInputTokens {
-				room = t.AboveInputTokens - after
-				break
-			}
-		}
-		e += times(min(max(ahead, stepRequests), float64(room/growth)), c.stepUSD)
-	}
-	return e
-}
-
-// hope is the share of a broken cache that expectation may pay for.
-func (s *Scheduler) hope() float64 {
-	return min(1, max(leastHope, float64(hopeRequests)/float64(s.requests+1)))
-}
-
-// stepRequests is for how many requests at least a conversation that reaches a
-// price step is expected to stay above it.
-const stepRequests = 5
-
-// overspends reports whether a cut would put the total too far above that of a
-// conversation that is never cleared.
-func (s *Scheduler) overspends(c cut, d Decision) bool {
-	tokens := d.TokensBefore + s.clearedTokens
-	step := ratesAt(s.prices, tokens).cost(tokens, s.next.appendCachedTokens)
-	appendOnly := s.spent.AppendOnlyUSD + step
-	total := s.spent.USD + d.KeepUSD + c.extraUSD
-	if total <= appendOnly {
-		return false
-	}
-	if total > times(1+s.mostOverspend, appendOnly) {
-		return true
-	}
-	if c.extraUSD > times(c.perRequestUSD, float64(max(quickRequests, s.requests-warmUpRequests))) {
-		return true
-	}
-	over := total - times(1+tolerated, appendOnly)
-	return over > times(recoverRequests, c.perRequestUSD+times(tolerated, step))
 }
 
 func (s *Scheduler) appendRefs(dst []transcript.Ref, members []int) []transcript.Ref {

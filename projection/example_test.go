@@ -78,10 +78,10 @@ func ExampleScheduler() {
 	spent := s.Spent()
 	fmt.Printf("input cost $%.3f instead of $%.3f\n", spent.USD, spent.AppendOnlyUSD)
 	// Output:
-	// request 25: 20 results, 22800 tokens less, $0.0258 now for $0.0068 with each request
-	// request 33: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// request 40: 7 results, 7980 tokens less, $0.0208 now for $0.0024 with each request
-	// request 48: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// request 57: 9 results, 10260 tokens less, $0.0216 now for $0.0031 with each request
-	// input cost $0.899 instead of $1.192
+	// request 22: 17 results, 19380 tokens less, $0.0246 now for $0.0058 with each request
+	// request 31: 9 results, 10260 tokens less, $0.0216 now for $0.0031 with each request
+	// request 39: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
+	// request 46: 7 results, 7980 tokens less, $0.0208 now for $0.0024 with each request
+	// request 54: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
+	// input cost $0.884 instead of $1.192
 }

@@ -164,7 +164,7 @@ func TestUnknownLifetime(t *testing.T) {
 	o := fable()
 	o.Cache = catalog.CacheRules{}
 	a := newAgent(t, o)
-	a.work(12, 1000)
+	a.work(9, 1000)
 	for idle, want := range map[time.Duration]projection.Reason{23 * time.Hour: projection.ReasonNotYet, 25 * time.Hour: projection.ReasonCold} {
 		a.take(a.result(1000))
 		if d := a.scheduler.Decide(projection.Query{FrontTokens: front, Idle: idle}); d.Reason != want {

@@ -70,7 +70,13 @@ type Turn struct {
 // a result for which no call waits (ErrOrphanResult). A user or assistant
 // message may follow calls that still wait: an interrupted run leaves such
 // calls, and Pending names them.
-func (t *Transcript) Append(m message.Message) error { return t.AppendHeld(m, m.Hash()) }
+func (t *Transcript) Append(m message.Message) error {
+	if err := t.Check(m); err != nil {
+		return err
+	}
+	t.take(m, m.Hash())
+	return nil
+}
 
 // AppendHeld is Append for a message whose original is kept elsewhere: held is
 // a lighter form of it, a long tool result cut to what is shown for example,
@@ -78,10 +84,15 @@ func (t *Transcript) Append(m message.Message) error { return t.AppendHeld(m, m.
 // of ranges are built. Ids, roles, calls and results must be those of the
 // original.
 func (t *Transcript) AppendHeld(held message.Message, original message.Hash) error {
-	m := held
-	if err := t.Check(m); err != nil {
+	if err := t.Check(held); err != nil {
 		return err
 	}
+	t.take(held, original)
+	return nil
+}
+
+// take adds a message that was checked.
+func (t *Transcript) take(m message.Message, original message.Hash) {
 	t.init()
 	at := t.Len()
 	for i, b := range m.Blocks {
@@ -103,7 +114,6 @@ func (t *Transcript) AppendHeld(held message.Message, original message.Hash) err
 	t.messages = append(t.messages, m)
 	t.hashes = append(t.hashes, original)
 	t.prefix = append(t.prefix, Chain(t.prefix[len(t.prefix)-1], original))
-	return nil
 }
 
 // endsAuthored reports whether the last message so far is a person's.

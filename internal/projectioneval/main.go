@@ -3,7 +3,7 @@
 // ones, and compares it with the best clearing found with the future known.
 // It prints the figures of docs/measured.md, "Projection".
 //
-//	FORGE_CORPUS=… go run ./internal/projectioneval [-v] [FILE]…
+//	FORGE_CORPUS=… go run ./internal/projectioneval [-v] [-seed N] [FILE]…
 //
 // It replays token counts only: sessions do not change because something was
 // cleared, so what it cannot show is whether an agent would have read things
@@ -21,8 +21,13 @@ import (
 
 func main() {
 	verbose := flag.Bool("v", false, "print every session, not only the round prices")
+	seed := flag.Uint64("seed", 1, "seed of the first long session")
 	flag.Parse()
-	if err := run(os.Stdout, flag.Args(), *verbose); err != nil {
+	err := run(os.Stdout, flag.Args(), *verbose)
+	if dir := os.Getenv("FORGE_CORPUS"); err == nil && dir != "" && flag.NArg() == 0 {
+		err = reportLong(os.Stdout, dir, *seed)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "projectioneval:", err)
 		os.Exit(1)
 	}

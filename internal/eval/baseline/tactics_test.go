@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/forge-agent/forge/internal/eval/baseline"
@@ -102,6 +103,23 @@ func TestOpenCodePrune(t *testing.T) {
 	}
 	if a, b := heaviest(101), whole(101); a > b-20_000 {
 		t.Errorf("80,000 old tool tokens: %d of %d", a, b)
+	}
+}
+
+// OpenCode keeps no more than 32,000 tokens free for the answer, however much
+// the model could write.
+func TestOpenCodeOutput(t *testing.T) {
+	for _, id := range []string{"opencode-v1", "opencode-v2"} {
+		tr := track(120, 1000, 10)
+		run := func(output int) baseline.Run {
+			return baseline.Play(tr, baseline.Limits{WindowTokens: 131_072, MaxOutputTokens: output}, policy(t, id).Tactic())
+		}
+		if diff := cmp.Diff(run(32_000), run(98_304)); diff != "" {
+			t.Errorf("%s: %s", id, diff)
+		}
+		if run(8_192).Compactions > run(32_000).Compactions {
+			t.Errorf("%s compacts more often with more room", id)
+		}
 	}
 }
 

@@ -97,12 +97,17 @@ func (l Limits) Input() int {
 	return l.WindowTokens
 }
 
-// output is the output limit as most peers take it where none is known.
+// mostOutput is the most that OpenCode asks a model for and keeps free, however
+// much more the model could write: OUTPUT_TOKEN_MAX in provider/transform.ts
+// and session/compaction.ts [S].
+const mostOutput = 32_000
+
+// output is how much of the window OpenCode keeps free for the answer.
 func (l Limits) output() int {
 	if l.MaxOutputTokens > 0 {
-		return l.MaxOutputTokens
+		return min(l.MaxOutputTokens, mostOutput)
 	}
-	return min(32_000, l.WindowTokens/4)
+	return min(mostOutput, l.WindowTokens/4)
 }
 
 // A Request is what one request cost, in tokens.

@@ -40,6 +40,41 @@ func Best(s *Series, p Sheet) []float64 {
 	return out
 }
 
+// BestExcess returns how far above never clearing the best clearing stands at
+// its worst moment: 1.3 when it has spent 1.3 times as much after some request.
+// A policy that is bound to less cannot follow it.
+func BestExcess(s *Series, p Sheet) float64 {
+	type path struct{ cost, worst float64 }
+	o := newOffline(s)
+	states := map[int]path{0: {}}
+	never := 0.0
+	for t := range s.Steps {
+		next := map[int]path{}
+		never += p.Cost(o.total[t], o.cached(p, t, 0))
+		move := func(from path, to int, cost float64) {
+			cost += from.cost
+			if old, ok := next[to]; !ok || cost < old.cost {
+				next[to] = path{cost, max(from.worst, cost/never)}
+			}
+		}
+		e := o.eligible[t]
+		for _, c := range slices.Sorted(maps.Keys(states)) {
+			move(states[c], c, p.Cost(o.total[t]-o.saved[c], o.cached(p, t, c)))
+			if e > c && o.saved[e] > o.saved[c] {
+				move(states[c], e, p.Cost(o.total[t]-o.saved[e], min(o.cached(p, t, c), o.firstChange(c))))
+			}
+		}
+		states = next
+	}
+	best := path{cost: math.Inf(1)}
+	for _, c := range slices.Sorted(maps.Keys(states)) {
+		if states[c].cost < best.cost {
+			best = states[c]
+		}
+	}
+	return best.worst
+}
+
 func lower(m map[int]float64, key int, value float64) {
 	if old, ok := m[key]; !ok || value < old {
 		m[key] = value

@@ -66,6 +66,34 @@ func TestBestIsBest(t *testing.T) {
 	})
 }
 
+// The best clearing pays first and saves later: on its way it stands above
+// never clearing by what the broken cache cost, and below in the end.
+func TestBestExcess(t *testing.T) {
+	s := &Series{Front: 100}
+	for i := range 40 {
+		s.Items = append(s.Items, Item{Tokens: 200})
+		if i < 6 {
+			o := &projection.Observation{Ref: transcript.Ref{Message: i}, Tokens: 3000, StandInTokens: 50}
+			s.Items = append(s.Items, Item{Tokens: 3000, Result: o})
+		}
+		s.Steps = append(s.Steps, Step{Items: len(s.Items)})
+	}
+	s.Items[1].Result.Tokens, s.Items[1].Tokens = 40_000, 40_000
+	p := Sheet{Prices: Flat(0.1, 1.25)}
+	never, err := Play(s, p, AppendOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := Best(s, p)
+	if e := BestExcess(s, p); e < 1.05 || e > 1.5 || best[39] >= never[39] {
+		t.Errorf("the best costs %g of never clearing in the end, and %g at its worst moment", best[39]/never[39], e)
+	}
+	p.Prices = Flat(0, 1.25) // clearing never pays
+	if e := BestExcess(s, p); e != 1 {
+		t.Errorf("with cached reads for nothing: %g", e)
+	}
+}
+
 // Replays account for every token once: a request costs what its parts cost.
 func TestPlayOfAFewRequests(t *testing.T) {
 	o := &projection.Observation{Ref: transcript.Ref{Message: 1}, Tokens: 1000, StandInTokens: 100}

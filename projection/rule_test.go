@@ -1,0 +1,28 @@
+package projection_test
+
+import (
+	"testing"
+
+	"github.com/forge-agent/forge/projection"
+)
+
+// Text between the results is written anew once, whenever the clearing comes:
+// waiting saves none of it. So clearings come nearly as often with it as
+// without, though each breaks more of the cache.
+func TestTextBetweenResultsCountsLess(t *testing.T) {
+	apart := func(text int) int {
+		a := newAgent(t, projection.Options{Prices: prices(0.1, 1.25)})
+		last, between := 0, 0
+		for n := range 250 {
+			a.scheduler.Extend(text)
+			a.take(a.result(1000))
+			if d := a.ask(0); len(d.Clear) > 0 {
+				last, between = n, n-last
+			}
+		}
+		return between
+	}
+	if bare, wordy := apart(0), apart(600); bare == 0 || 10*wordy > 16*bare {
+		t.Errorf("the last clearings are %d requests apart without text in between, %d with it", bare, wordy)
+	}
+}
