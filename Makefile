@@ -27,8 +27,8 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 bench: ## benchmarks, one thread
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem ./...
 
-test-postgres: ## the session store on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
-	.ci/postgres go test ./session/pgstore
+test-postgres: ## the session store and the queue of trials on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
+	.ci/postgres go test ./session/pgstore ./internal/eval/live/queue
 
 test-codex: ## the Codex engine against the real program, which npm installs into a cache folder
 	FORGE_CODEX_PATH="$$(.ci/codex)" go test ./codexapp

@@ -87,8 +87,12 @@ func Main(ctx context.Context, env Env) int {
 func exitCode(err error) int {
 	var file *sessionfile.Error
 	var run *runError
+	var money *moneyError
 	if errors.As(err, &run) {
 		return run.exitCode()
+	}
+	if errors.As(err, &money) {
+		return ExitLimit
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -33,7 +33,7 @@ func newEval(env *Env) *cobra.Command {
 		Use:   "eval",
 		Short: "Measure Forge against other agents' ways, on session files",
 		Long: "Measure what Forge keeps and costs, and how far its estimates are off, with the mechanisms of other agents beside. " +
-			"Everything runs offline on session files that you name, is seeded, and gives the same figures each time. " +
+			"Everything but live runs offline on session files that you name, is seeded, and gives the same figures each time. " +
 			"Reports hold figures only: no text of a session, and no name of a file.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -43,7 +43,7 @@ func newEval(env *Env) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(newEvalRecall(env), newEvalCost(env), newEvalEstimate(env), newEvalContext(env), newEvalAll(env))
+	cmd.AddCommand(newEvalRecall(env), newEvalCost(env), newEvalEstimate(env), newEvalContext(env), newEvalLive(env), newEvalAll(env))
 	return cmd
 }
 

@@ -2,12 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +9,6 @@ import (
 	"github.com/forge-agent/forge/internal/eval/cost"
 	"github.com/forge-agent/forge/internal/eval/dataset"
 	"github.com/forge-agent/forge/internal/eval/estimate"
-	"github.com/forge-agent/forge/internal/eval/gate"
-	"github.com/forge-agent/forge/internal/eval/journey"
 	"github.com/forge-agent/forge/internal/eval/page"
 	"github.com/forge-agent/forge/internal/eval/recall"
 	"github.com/forge-agent/forge/internal/eval/verdict"
@@ -166,95 +158,6 @@ func runEstimate(ctx context.Context, dir string, sessions *corpus.Corpus, h pag
 	return page.Estimate(h, r)
 }
 
-func newEvalContext(env *Env) *cobra.Command {
-	var flags evalFlags
-	var journeys, played string
-	var unplayed bool
-	cmd := &cobra.Command{
-		Use: "context", Short: "The gates that decide whether compact may be the default",
-		Long: "Play fixtures through this program in the modes off, warn and compact, each in a folder of its own and with a scripted model " +
-			"on this machine, and judge the gates of the mode compact from what happened. Tokens are the scripted server's count. " +
-			"A gate that nothing was measured for is open, and while one is open or failed the default stays warn.",
-		Args: arguments(0, 0, "no arguments"),
-		RunE: func(c *cobra.Command, _ []string) error {
-			e, err := readEvidence(journeys, flags.of())
-			if err != nil {
-				return err
-			}
-			names, err := fixtureNames(played, journeys != "" || unplayed)
-			if err != nil {
-				return err
-			}
-			return flags.evaluated(c, env, func(ctx context.Context, show work.Progress) error {
-				b, verdicts, err := runContext(ctx, flags.header(c, nil), e, names, show)
-				return flags.finish(env, b, verdicts, err)
-			})
-		},
-	}
-	flags.addOutput(cmd)
-	cmd.Flags().StringVar(&journeys, "journeys", "", "JSON file with journeys, and with live trials of the same commit, to judge instead of playing")
-	cmd.Flags().StringVar(&played, "fixtures", "", "fixtures to play, such as F-E2E-01,F-E2E-08 (default: all)")
-	cmd.Flags().BoolVar(&unplayed, "no-play", false, "judge without journeys: every gate is open")
-	return cmd
-}
-
-// fixtureNames checks the names of fixtures; nil means that none is played.
-func fixtureNames(text string, none bool) ([]string, error) {
-	known := journey.Playable()
-	switch {
-	case none:
-		return nil, nil
-	case text == "":
-		return known, nil
-	}
-	names := strings.Split(text, ",")
-	for _, n := range names {
-		if !slices.Contains(known, n) {
-			return nil, usagef("--fixtures names %q; those that can be played are %s", n, strings.Join(known, ", "))
-		}
-	}
-	return names, nil
-}
-
-// runContext plays the fixtures named, nil for none, and judges.
-func runContext(ctx context.Context, h page.Header, e gate.Evidence, names []string, show work.Progress) (b *page.Bundle, verdicts []verdict.Verdict, err error) {
-	if names != nil {
-		program, err := os.Executable()
-		if err != nil {
-			return nil, nil, fmt.Errorf("find this program: %w", err)
-		}
-		// The path stands in requests: with as many digits each time it weighs
-		// the same.
-		scratch := filepath.Join(os.TempDir(), fmt.Sprintf("forge-journeys-%09d", os.Getpid()))
-		if err := os.Mkdir(scratch, 0o700); err != nil {
-			return nil, nil, fmt.Errorf("make a folder for journeys: %w", err)
-		}
-		e.Journeys, err = journey.Play(ctx, program, scratch, names, show)
-		if err := errors.Join(err, os.RemoveAll(scratch)); err != nil {
-			return nil, nil, err
-		}
-	}
-	d := gate.Decide(e)
-	b, err = page.Context(h, e, d)
-	return b, d.Gates, err
-}
-
-// readEvidence reads the journeys, or returns none.
-func readEvidence(path, commit string) (gate.Evidence, error) {
-	if path == "" {
-		return gate.Evidence{Commit: commit}, nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return gate.Evidence{}, usageError{err}
-	}
-	e, err := gate.Read(file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return e, usageError{fmt.Errorf("%s: %w", path, err)}
-	}
-	return e, nil
-}
-
 func newEvalAll(env *Env) *cobra.Command {
 	var flags evalFlags
 	var what recallFlags
@@ -286,8 +189,7 @@ func newEvalAll(env *Env) *cobra.Command {
 				if err := flags.finish(env, b, nil, err); err != nil {
 					return err
 				}
-				b, verdicts, err = runContext(ctx, h, gate.Evidence{Commit: flags.of()}, journey.Playable(), show)
-				return flags.finish(env, b, verdicts, err)
+				return runContext(ctx, c, env, flags, contextFlags{}, show)
 			})
 		},
 	}

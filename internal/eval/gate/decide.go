@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,7 +81,7 @@ func same(e Evidence) verdict.Verdict {
 		return verdict.Open("F-EVL-09", asked, noJourneys)
 	}
 	if missing := e.missing(); len(missing) > 0 {
-		return verdict.Open("F-EVL-09", asked, "missing: "+strings.Join(missing, ", "))
+		return verdict.Open("F-EVL-09", asked, "missing: "+strings.Join(missing, ", ")+e.reasons())
 	}
 	var differ []string
 	for _, f := range Fixtures() {
@@ -128,11 +129,15 @@ func whole(e Evidence) verdict.Verdict {
 
 func budget(e Evidence) verdict.Verdict {
 	const asked = "no request weighs more than the budget declared for it"
-	over := 0
+	over, worst, all := 0, 0, 0
 	for _, j := range e.in(contextwindow.Compact) {
-		over += j.OverBudget
+		over, worst, all = over+j.OverBudget, max(worst, j.OverBudgetTokens), all+j.Requests
 	}
-	return verdict.Of("F-EVL-04", asked, fmt.Sprintf("%d requests above it in the mode compact", over), over == 0)
+	measured := fmt.Sprintf("%d of %d requests above it in the mode compact", over, all)
+	if over > 0 {
+		measured += fmt.Sprintf(", by at most %d tokens", worst)
+	}
+	return verdict.Of("F-EVL-04", asked, measured, over == 0)
 }
 
 func reduction(e Evidence) verdict.Verdict {
@@ -201,6 +206,15 @@ func (e Evidence) judge(gate func(Evidence) verdict.Verdict) verdict.Verdict {
 		return verdict.Open(v.ID, v.Asked, fmt.Sprintf("so far: %s; %d of 27 journeys are missing", v.Measured, len(missing)))
 	}
 	return v
+}
+
+// reasons says why fixtures are missing.
+func (e Evidence) reasons() string {
+	var out strings.Builder
+	for _, f := range slices.Sorted(maps.Keys(e.Missing)) {
+		fmt.Fprintf(&out, "; %s: %s", f, e.Missing[f])
+	}
+	return out.String()
 }
 
 func listOr(list []string, none string) string {

@@ -25,19 +25,34 @@ type Journey struct {
 	FixtureHash string `json:"fixtureHash"`
 	// Mode is the mode it was played in.
 	Mode contextwindow.Mode `json:"mode"`
-	// Long marks a session that outgrows its window.
-	Long bool `json:"long"`
+	// WindowTokens is the window that the user set. Long marks a session that
+	// outgrows it when nothing is done.
+	WindowTokens int  `json:"windowTokens"`
+	Long         bool `json:"long"`
 	// Passed says that the fixture's own checks held.
 	Passed bool `json:"passed"`
-	// ProviderInputTokens and ProviderOutputTokens are the scripted server's
-	// count with its own tokenizer, never Forge's estimate; EstimateTokens is
-	// what Forge estimated for the same requests.
+	// Runs counts starts of the program, Requests what the server got.
+	Runs     int `json:"runs"`
+	Requests int `json:"requests"`
+	// ProviderInputTokens, the part of them that its cache held, and
+	// ProviderOutputTokens are the scripted server's count with its own
+	// tokenizer, never Forge's estimate. PeakInputTokens is its heaviest
+	// request.
 	ProviderInputTokens  int `json:"providerInputTokens"`
+	ProviderCachedTokens int `json:"providerCachedTokens"`
 	ProviderOutputTokens int `json:"providerOutputTokens"`
-	EstimateTokens       int `json:"estimateTokens"`
+	PeakInputTokens      int `json:"peakInputTokens"`
+	// EstimateTokens is what Forge estimated, ComparedTokens what the server
+	// counted of the same, EstimateErrorTokens the sum of the differences by
+	// request, each without its sign.
+	EstimateTokens      int `json:"estimateTokens"`
+	ComparedTokens      int `json:"comparedTokens"`
+	EstimateErrorTokens int `json:"estimateErrorTokens"`
 	// OverBudget counts requests that the server received above the budget
 	// declared for them.
-	OverBudget int `json:"overBudget"`
+	// OverBudgetTokens is by how much the worst of them was above it.
+	OverBudget       int `json:"overBudget"`
+	OverBudgetTokens int `json:"overBudgetTokens"`
 	// SummaryTokens, SummaryMillis and SummaryFailures are those of summaries.
 	SummaryTokens   int `json:"summaryTokens"`
 	SummaryMillis   int `json:"summaryMillis"`
@@ -60,6 +75,9 @@ type Journey struct {
 	// ReclaimedTokens what was freed.
 	SchemaTokens    int `json:"schemaTokens"`
 	ReclaimedTokens int `json:"reclaimedTokens"`
+	// ProviderSchemaTokens is the server's count of the tools, where a fixture
+	// asks for it.
+	ProviderSchemaTokens int `json:"providerSchemaTokens,omitempty"`
 	// SeedsKept of Seeds planted constraints were recalled at the end.
 	SeedsKept int `json:"seedsKept"`
 	Seeds     int `json:"seeds"`
@@ -101,6 +119,8 @@ type Evidence struct {
 	Commit string `json:"commit"`
 	// Journeys are the results, nil for none.
 	Journeys []Journey `json:"journeys"`
+	// Missing says of fixtures that were not played why.
+	Missing map[string]string `json:"missing,omitempty"`
 	// Live is nil without a live report.
 	Live *Live `json:"live,omitempty"`
 }

@@ -1,116 +1,158 @@
 package journey
 
 import (
-	"context"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/contextwindow"
-	"github.com/forge-agent/forge/internal/eval/gate"
+	"github.com/forge-agent/forge/internal/scripted"
+	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/trace"
 )
 
-// measure fills in what server, program and trace say.
-func (p *play) measure(ctx context.Context, j *gate.Journey) error {
-	for _, r := range p.server.requests() {
-		if r.refused {
+func sorted(keys iter.Seq[string]) []string { return slices.Sorted(keys) }
+
+// payloads returns the events of one kind.
+func payloads[P trace.Payload](events []trace.Event) []P {
+	var out []P
+	for _, e := range events {
+		if p, ok := e.Payload.(P); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// sent returns the budget events of the requests that went out, in order.
+func sent(events []trace.Event) []*trace.ContextBudgeted {
+	return slices.DeleteFunc(payloads[*trace.ContextBudgeted](events), func(b *trace.ContextBudgeted) bool { return b.Action == contextwindow.Stop })
+}
+
+// measure takes what a run says about the context window, and compares what
+// the provider received with the budgets declared before.
+func (s *stage) measure(r *run) {
+	j := &s.journey
+	j.Runs++
+	if s.fixture.id != "F-E2E-09" { // there the requests are Codex's
+		s.compare(r)
+	}
+	for _, q := range r.requests {
+		j.PeakInputTokens = max(j.PeakInputTokens, q.InputTokens)
+		for _, p := range s.prompts {
+			if n := timesSaid(q, p); n > 1 {
+				j.Duplicates += n - 1
+			}
+		}
+	}
+	started := map[string]time.Time{}
+	for _, e := range r.events {
+		switch p := e.Payload.(type) {
+		case *trace.ContextBudgeted:
+			j.SchemaTokens = max(j.SchemaTokens, p.Categories[budget.ToolSchemas])
+			j.ReclaimedTokens += p.ReclaimedTokens
+		case *trace.CompactionStarted:
+			started[p.Compaction] = e.Time
+		case *trace.CompactionCompleted:
+			j.Compactions++
+			j.SummaryTokens += p.Mark.SummaryTokens
+			j.SummarizedMessages = max(j.SummarizedMessages, p.Mark.Summarized)
+			if begin, ok := started[p.Compaction]; ok {
+				j.SummaryMillis += int(e.Time.Sub(begin).Milliseconds())
+			}
+		case *trace.CompactionFailed:
+			j.SummaryFailures++
+		case *trace.LimitReached:
+			j.LimitStops++
+			if p.Reason == trace.LimitNoProgress {
+				j.NoProgressStops++
+			}
+		case *trace.ContextOverflow:
 			j.ContextErrors++
+		}
+	}
+	j.Recoveries += r.result.Totals.Recoveries
+}
+
+// compare sets each request beside the budget event that stands before it.
+func (s *stage) compare(r *run) {
+	j := &s.journey
+	budgets := sent(r.events)
+	for i, q := range r.requests {
+		if i >= len(budgets) {
+			s.unsafe("request %d of a run went out without a budget event", i+1)
 			continue
 		}
-		j.ProviderInputTokens += r.inputTokens
-		j.ProviderOutputTokens += r.outputTokens
-	}
-	for _, o := range p.runs {
-		j.Recoveries += o.Totals.Recoveries
-	}
-	declared, err := p.traced(j)
-	if err != nil {
-		return err
-	}
-	if len(declared) != len(p.server.requests()) {
-		return fmt.Errorf("the traces declare %d requests, the server got %d; runs: %+v", len(declared), len(p.server.requests()), p.runs)
-	}
-	for i, r := range p.server.requests() {
-		if r.inputTokens > declared[i].tokens {
-			j.OverBudget++
+		b := budgets[i]
+		s.over(q.InputTokens, b.AvailableTokens)
+		s.mu.Lock()
+		refused := s.refused[q.N]
+		s.mu.Unlock()
+		if refused {
+			continue
 		}
-		if !r.refused {
-			j.EstimateTokens += declared[i].estimate
+		j.EstimateTokens += b.Estimate.Tokens
+		j.ComparedTokens += q.InputTokens
+		j.EstimateErrorTokens += max(b.Estimate.Tokens-q.InputTokens, q.InputTokens-b.Estimate.Tokens)
+	}
+}
+
+// over notes what weighs more than was declared for it.
+func (s *stage) over(weight, available int) {
+	if weight > available {
+		s.journey.OverBudget++
+		s.journey.OverBudgetTokens = max(s.journey.OverBudgetTokens, weight-available)
+	}
+}
+
+// total takes what can only be said at the end.
+func (s *stage) total() {
+	j := &s.journey
+	t := s.server.Totals()
+	j.Requests, j.ProviderInputTokens, j.ProviderCachedTokens, j.ProviderOutputTokens = t.Requests, t.InputTokens, t.CachedTokens, t.OutputTokens
+	all := s.server.Requests()
+	if len(all) == 0 {
+		return
+	}
+	last := all[len(all)-1]
+	for _, p := range s.prompts {
+		if timesSaid(last, p) > 0 {
+			j.VerbatimTurns++
 		}
 	}
-	j.Seeds = len(p.seeds)
-	if last := p.last(); len(last.Messages) > 0 {
-		for _, words := range p.seeds {
-			if slices.ContainsFunc(last.texts(), func(text string) bool { return holds(text, words) }) {
-				j.SeedsKept++
+	units := strings.Split(last.Text(), "\n")
+	for _, x := range s.seeds {
+		j.Seeds++
+		if x.keptIn(units) {
+			j.SeedsKept++
+		}
+	}
+}
+
+// timesSaid counts the messages of the user that are this text and nothing
+// else.
+func timesSaid(q scripted.Request, prompt string) int {
+	n := 0
+	for _, m := range q.Messages {
+		if m.Role != message.RoleUser {
+			continue
+		}
+		for _, b := range m.Blocks {
+			if t, ok := b.(message.Text); ok && strings.TrimSpace(t.Text) == prompt {
+				n++
 			}
 		}
-		j.VerbatimTurns = last.tasks()
 	}
-	if p.session != "" {
-		if _, exit, err := p.forge(ctx, false, "sessions", "verify", p.session); err != nil || exit != 0 {
-			j.Corruptions = append(j.Corruptions, "the session does not verify")
-		}
+	return n
+}
+
+// toolTokens is the provider's count of the tools of a request alone.
+func toolTokens(q scripted.Request, count func(string) int) int {
+	n := 0
+	for _, t := range q.Tools {
+		n += count("tool " + t.Name + " " + t.Description + " " + string(t.Parameters))
 	}
-	return nil
-}
-
-func holds(text string, words []string) bool {
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
-}
-
-// A declaration is what was said of one request that was sent: its budget and
-// its estimate.
-type declaration struct {
-	at               time.Time
-	tokens, estimate int
-}
-
-// traced reads the traces of the runs, and returns the budgets that they
-// declare for the requests that were sent, in order.
-func (p *play) traced(j *gate.Journey) ([]declaration, error) {
-	var out []declaration
-	err := filepath.WalkDir(filepath.Join(p.home(), "runs"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		for e, failed := range trace.NewReader(file).Events() {
-			if failed != nil {
-				break // the end of a file of a process that was killed
-			}
-			if b, ok := e.Payload.(*trace.ContextBudgeted); ok && b.Action != contextwindow.Stop {
-				out = append(out, declaration{e.Time, b.AvailableTokens, b.Estimate.Tokens})
-			}
-			add(j, e.Payload)
-		}
-		return file.Close()
-	})
-	slices.SortStableFunc(out, func(a, b declaration) int { return a.at.Compare(b.at) })
-	return out, err
-}
-
-// add takes in what an event says.
-func add(j *gate.Journey, e trace.Payload) {
-	switch e := e.(type) {
-	case *trace.ContextBudgeted:
-		j.SchemaTokens = max(j.SchemaTokens, e.Categories[schemas])
-		j.ReclaimedTokens += e.ReclaimedTokens
-	case *trace.CompactionCompleted:
-		j.Compactions++
-		j.SummaryTokens += e.Mark.SummaryTokens
-		j.SummarizedMessages += e.Mark.Summarized
-	case *trace.CompactionFailed:
-		j.SummaryFailures++
-	case *trace.LimitReached:
-		j.LimitStops++
-	}
+	return n
 }

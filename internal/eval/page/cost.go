@@ -2,7 +2,9 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/forge-agent/forge/internal/eval/cost"
 	"github.com/forge-agent/forge/internal/eval/estimate"
@@ -164,37 +166,56 @@ func Context(h Header, e gate.Evidence, d gate.Decision) (*Bundle, error) {
 
 func (t *text) journeys(e gate.Evidence) {
 	t.line("## Journeys\n")
-	t.line("Provider tokens are the scripted server's own count.\n")
-	t.line("| fixture | mode | passed | provider input | output | estimate off %% | over budget | compactions | summarized messages | summary tokens | verbatim turns | stops | refusals | recoveries | reclaimed | schemas | seeds kept | of |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	t.line("Each is played through the program, a process for each task. Provider tokens are the scripted server's own count of what it received, by its own tokenizer. " +
+		"A session is long when it outgrows its window in the mode off. The duration of summaries is the only figure that differs from run to run.\n")
+	t.line("| fixture | mode | passed | long | window | runs | requests | provider input | cached | output | peak | over budget | by at most | stops | no progress | refusals | recoveries | done twice |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, j := range e.Journeys {
-		off := 0.0
-		if j.ProviderInputTokens > 0 {
-			off = float64(j.EstimateTokens-j.ProviderInputTokens) / float64(j.ProviderInputTokens)
+		t.line("| %s | %s | %v | %v | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |", j.Fixture, j.Mode, j.Passed, j.Long, j.WindowTokens, j.Runs, j.Requests,
+			j.ProviderInputTokens, j.ProviderCachedTokens, j.ProviderOutputTokens, j.PeakInputTokens, j.OverBudget, j.OverBudgetTokens, j.LimitStops, j.NoProgressStops, j.ContextErrors, j.Recoveries, j.Duplicates)
+	}
+	t.line("\n| fixture | mode | estimate | off by %% | mean error %% | schemas | compactions | summarized messages | summary tokens | summary ms | failed | reclaimed | verbatim turns | seeds kept | of |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, j := range e.Journeys {
+		off, mean := 0.0, 0.0
+		if j.ComparedTokens > 0 {
+			off = float64(j.EstimateTokens-j.ComparedTokens) / float64(j.ComparedTokens)
+			mean = float64(j.EstimateErrorTokens) / float64(j.ComparedTokens)
 		}
-		t.line("| %s | %s | %v | %d | %d | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |", j.Fixture, j.Mode, j.Passed, j.ProviderInputTokens, j.ProviderOutputTokens, percent(off),
-			j.OverBudget, j.Compactions, j.SummarizedMessages, j.SummaryTokens, j.VerbatimTurns, j.LimitStops, j.ContextErrors, j.Recoveries, j.ReclaimedTokens, j.SchemaTokens, j.SeedsKept, j.Seeds)
+		t.line("| %s | %s | %d | %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |", j.Fixture, j.Mode, j.EstimateTokens, percent(off), percent(mean), j.SchemaTokens,
+			j.Compactions, j.SummarizedMessages, j.SummaryTokens, j.SummaryMillis, j.SummaryFailures, j.ReclaimedTokens, j.VerbatimTurns, j.SeedsKept, j.Seeds)
 	}
 	t.line("")
 	for _, j := range e.Journeys {
 		for _, what := range slices.Concat(j.Problems, j.SafetyFailures, j.Corruptions) {
-			t.line("- %s, %s: %s", j.Fixture, j.Mode, what)
+			t.line("- %s, %s: %s", j.Fixture, j.Mode, cellText(what))
 		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(e.Missing)) {
+		t.line("- %s was not played: %s", f, e.Missing[f])
 	}
 	t.line("")
 }
 
-// inputs draws what the provider read by fixture and mode.
+// inputs draws what the provider read by fixture and mode, and its heaviest
+// request.
 func (b *Bundle) inputs(t *text, e gate.Evidence) {
-	c := plot.Chart{Title: "What the provider read", XTitle: "fixture", YTitle: "input tokens", Places: gate.Fixtures()}
-	for _, m := range gate.Modes() {
-		l := plot.Line{Name: string(m), Values: make([]float64, len(c.Places))}
-		for _, j := range e.Journeys {
-			if j.Mode == m {
-				l.Values[slices.Index(c.Places, j.Fixture)] = float64(j.ProviderInputTokens)
+	for _, p := range []struct {
+		name, title string
+		of          func(gate.Journey) int
+	}{
+		{"context-input.svg", "What the provider read", func(j gate.Journey) int { return j.ProviderInputTokens }},
+		{"context-peak.svg", "The heaviest request", func(j gate.Journey) int { return j.PeakInputTokens }},
+	} {
+		c := plot.Chart{Title: p.title, XTitle: "fixture", YTitle: "input tokens", Places: gate.Fixtures()}
+		for _, m := range gate.Modes() {
+			l := plot.Line{Name: string(m), Values: make([]float64, len(c.Places))}
+			for _, j := range e.Journeys {
+				if j.Mode == m {
+					l.Values[slices.Index(c.Places, j.Fixture)] = float64(p.of(j))
+				}
 			}
+			c.Lines = append(c.Lines, l)
 		}
-		c.Lines = append(c.Lines, l)
+		b.add(p.name, c.SVG())
+		t.line("![%s, by fixture and mode](%s)\n", strings.ToLower(p.title), p.name)
 	}
-	b.add("context-input.svg", c.SVG())
-	t.line("![input by fixture and mode](context-input.svg)\n")
 }
