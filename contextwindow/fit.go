@@ -136,7 +136,17 @@ func (m *Manager) sampleGeneration(generation int) int {
 func (m *Manager) weigh(f *Fit) {
 	f.CountedTokens = f.sample.Counted.Total()
 	f.Breakdown, f.Estimate = m.calibration(f.Model).Estimate(m.counter.Profile(), f.sample)
-	f.Verdict = f.Budget.Check(f.Estimate.Tokens, f.MandatoryTokens)
+	f.Verdict = f.Budget.Check(f.weight(), f.MandatoryTokens)
+}
+
+// weight is what a request is taken to weigh: the estimate, and in the mode
+// Compact the upper end of its error band, since there nothing over budget is
+// sent (F-EVL-04).
+func (f *Fit) weight() int {
+	if f.Mode == Compact {
+		return f.Estimate.Tokens + f.Estimate.BandTokens
+	}
+	return f.Estimate.Tokens
 }
 
 // fresh estimates the part of a request that is no unchanged beginning.

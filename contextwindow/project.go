@@ -101,7 +101,7 @@ const keptUnderPressure = 3
 
 // clearForBudget is the first step of relief (F-SEL-11).
 func (m *Manager) clearForBudget(in Input, f *Fit) error {
-	excess := f.Estimate.Tokens - f.Budget.AvailableTokens
+	excess := f.weight() - f.Budget.AvailableTokens
 	need := excess*f.CountedTokens/max(f.Estimate.Tokens, 1) + 1
 	d := m.scheduler.Relieve(m.clearings[len(m.clearings)-1].Query, projection.Need{Tokens: need, KeepNewest: keptUnderPressure})
 	if err := m.apply(in, f, d); err != nil {

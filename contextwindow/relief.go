@@ -93,7 +93,7 @@ func (m *Manager) compactUntilFits(ctx context.Context, in Input, f *Fit, reques
 // firstThatFits returns the cut that keeps the most and is expected to fit;
 // the last one when none is.
 func (m *Manager) firstThatFits(f *Fit, cuts []Cut) int {
-	excess := f.Estimate.Tokens - f.Budget.AvailableTokens
+	excess := f.weight() - f.Budget.AvailableTokens
 	for i, c := range cuts {
 		gain := c.RangeTokens - m.compaction.SummaryTargetTokens
 		if c.Shape == ShapeUserMessages {

@@ -43,7 +43,7 @@ func (m *Manager) remind(f *Fit) {
 		return
 	}
 	cost := m.counter.Text(text)
-	if f.Estimate.Tokens+cost > f.Budget.AvailableTokens {
+	if f.weight()+cost > f.Budget.AvailableTokens {
 		return // a reminder must not push a request over its budget
 	}
 	f.Reminder, f.ReminderTier = text, tier
