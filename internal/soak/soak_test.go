@@ -36,11 +36,15 @@ func TestStepsAreFlat(t *testing.T) {
 		{"hashed bytes", func(c cost) int64 { return c.hashed }}, {"counted bytes", func(c cost) int64 { return c.counted }},
 	} {
 		a, z := median(early, part.of), median(late, part.of)
-		if float64(z) > float64(a)*1.01+2 {
-			t.Errorf("%s: median %d early, %d late", part.name, a, z)
+		// Items go up and down with what is waiting to be cleared, so their
+		// median depends on where the run is cut.
+		m, k := mean(early, part.of), mean(late, part.of)
+		grown := float64(z) > float64(a)*1.01+2
+		if part.name == "items" {
+			grown = k > m*1.01+2
 		}
-		if m, k := mean(early, part.of), mean(late, part.of); k > m*mostGrowth+2 {
-			t.Errorf("%s: mean %.1f early, %.1f late", part.name, m, k)
+		if grown || k > m*mostGrowth+2 {
+			t.Errorf("%s: median %d early, %d late; mean %.1f and %.1f", part.name, a, z, m, k)
 		}
 	}
 	trace := func(c cost) int64 { return c.traced }
