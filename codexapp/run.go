@@ -137,12 +137,16 @@ func (e *Engine) settle(ctx context.Context) error {
 			message.ToolResult{CallID: c.ID, Name: c.Name, Content: []message.Block{message.Text{
 				Text: "[the run was interrupted before this call had a result; whether it had an effect is not known]"}}}}})
 	}
+	status := session.Failed
 	if len(results) > 0 {
+		if s.Status(s.Transcript().Len()-1) == session.Completed {
+			status = session.Completed // the session was cut here: a result is where its call is
+		}
 		if _, err := s.Append(ctx, results...); err != nil {
 			return fmt.Errorf("settle interrupted calls: %w", err)
 		}
 	}
-	if _, err := s.Finish(ctx, session.Failed); err != nil {
+	if _, err := s.Finish(ctx, status); err != nil {
 		return fmt.Errorf("settle interrupted turn: %w", err)
 	}
 	return nil

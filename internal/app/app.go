@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/forge-agent/forge/agent"
@@ -134,6 +135,14 @@ func (a *App) openPlugins(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find plugins: %w", err)
 	}
+	for _, p := range list.Problems {
+		a.tell(p.String())
+	}
+	for _, p := range list.Plugins {
+		if p.Trust != plugin.Trusted {
+			a.tell(fmt.Sprintf("the plugin %s of the workspace is not used: look at it, then \"forge plugins trust %s\"", p.Manifest.Name, p.Manifest.Name))
+		}
+	}
 	a.plugins, err = list.Activate(plugin.Options{Environ: a.opts.Environ, Redactor: a.opts.Redactor, Clock: a.opts.Now})
 	if err != nil {
 		return fmt.Errorf("activate plugins: %w", err)
@@ -175,6 +184,13 @@ func (a *App) Problems() []string {
 		}
 	}
 	return out
+}
+
+// tell notes a problem once.
+func (a *App) tell(text string) {
+	if !slices.Contains(a.problems, text) {
+		a.problems = append(a.problems, text)
+	}
 }
 
 // Agent returns the agent on the present session, nil before there is one.

@@ -302,3 +302,19 @@ func TestCancelledRunKeepsItsTrace(t *testing.T) {
 		t.Errorf("result %+v, %v", res, err)
 	}
 }
+
+// What a project offers and Forge does not use is told, once.
+func TestUnusedOffersAreTold(t *testing.T) {
+	f := newFixture(t)
+	f.write(t, ".forge/plugins/lint/plugin.json", `{"name": "lint", "version": "1", "description": "Checks.", "capabilities": {"prompt": {"file": "p.md"}}}`)
+	f.write(t, ".forge/plugins/lint/p.md", "Be strict.")
+	f.write(t, "AGENTS.md", strings.Repeat("Use tabs.\n", 8000))
+	f.app.Close()
+	f.open(t, modeltest.Text("one"), modeltest.Text("two"))
+	f.run(t, "first")
+	f.run(t, "second")
+	told := strings.Join(f.app.Problems(), "\n")
+	if strings.Count(told, "forge plugins trust lint") != 1 || strings.Count(told, "AGENTS.md") != 1 {
+		t.Errorf("told:\n%s", told)
+	}
+}

@@ -127,6 +127,12 @@ func (a *App) request(ctx context.Context) (agent.Request, skillSet, error) {
 	if err != nil {
 		return fail(err)
 	}
+	for _, loss := range snapshot.Losses() {
+		a.tell("instructions: " + loss.String())
+	}
+	for _, loss := range skills.catalog.Losses() {
+		a.tell(loss.String())
+	}
 	set, err := a.tools(skills.catalog)
 	if err != nil {
 		return fail(err)
@@ -340,6 +346,9 @@ func (a *App) openServers(ctx context.Context) error {
 			continue
 		}
 		list = append(list, s)
+	}
+	for _, name := range sortedKeys(a.opts.Values.MCP.Proposed) {
+		a.tell(fmt.Sprintf("the project would like the MCP server %s, which is not started: copy it into your own config.json to use it", name))
 	}
 	if a.plugins != nil {
 		for _, d := range a.plugins.Servers() {

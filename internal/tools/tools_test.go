@@ -240,6 +240,7 @@ func TestBadArguments(t *testing.T) {
 		{"create_file", `{"path":"new"}`, `"content" is missing`},
 		{"create_file", `{"path":"link/new","content":""}`, "symbolic link"},
 		{"create_file", `{"path":".git/hooks/pre-commit","content":""}`, "Git's own folder"},
+		{"create_file", `{"path":".forge/config.json","content":""}`, "Forge's own settings"},
 		{"create_file", `{"path":"f/g","content":""}`, "is a file"},
 		{"create_file", `{"path":".","content":""}`, "not the path of a file"},
 		{"apply_patch", `{"patch":"x"}`, "neither a unified diff"},

@@ -26,7 +26,7 @@ type Change struct {
 }
 
 // Check reports what stands against a change without making it: paths in
-// ".git", symbolic links on the way, a file that is not writable, a new file
+// ".git" and in the workspace's ".forge", symbolic links on the way, a file that is not writable, a new file
 // that exists already.
 func (w *Workspace) Check(c Change) error {
 	if c.Before != nil {
@@ -68,6 +68,9 @@ func (w *Workspace) checkPath(name string) error {
 	for segment := range strings.SplitSeq(name, "/") {
 		if strings.EqualFold(segment, ".git") {
 			return tool.Argumentf("%q lies in Git's own folder, which is not written directly. Use git through run_command.", name)
+		}
+		if strings.EqualFold(segment, ".forge") && at == "" {
+			return tool.Argumentf("%q lies in the folder with Forge's own settings and plugins, which the user changes.", name)
 		}
 		at = path.Join(at, segment)
 		info, err := w.root.Lstat(filepath.FromSlash(at))
