@@ -8,7 +8,6 @@ import (
 
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/projection"
-	"github.com/forge-agent/forge/session"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -47,25 +46,11 @@ func (n *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// settle ends what an interrupted run has left: calls without a result, and a
-// turn that never ended.
+// settle ends what an interrupted run has left.
 func (a *Agent) settle(ctx context.Context) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
-	s := a.opts.Session
-	status := session.Failed
-	if pending := s.Transcript().Pending(); len(pending) > 0 {
-		if s.Status(s.Transcript().Len()-1) == session.Completed {
-			status = session.Completed // the session was cut here: a result is where its call is
-		}
-		if err := a.answer(ctx, pending, "The run was interrupted before this call had a result. Whether it had an effect is not known."); err != nil {
-			return fmt.Errorf("settle interrupted calls: %w", err)
-		}
-	}
-	if _, err := s.Finish(ctx, status); err != nil {
-		return fmt.Errorf("settle interrupted turn: %w", err)
-	}
-	return nil
+	return a.opts.Session.Settle(ctx, a.resultMessage)
 }
 
 // answer gives calls that were not run a result that says so.
@@ -88,36 +73,14 @@ func (a *Agent) noteMessage(text string) message.Message {
 		Blocks: []message.Block{message.Text{Text: text}}, Time: a.opts.Now()}
 }
 
-// unfinishedTextBytes is how much of an unfinished request is repeated.
-const unfinishedTextBytes = 2000
-
-// unfinished tells the model about the newest turn when it did not complete:
-// its messages are in the transcript and not in the window (F-SEC-04,
-// resolution C16), and a person who says "go on" means it.
+// unfinished tells the model about the newest turn when it did not complete.
 func (a *Agent) unfinished() string {
-	s := a.opts.Session
-	t := s.Transcript()
-	if t.TurnCount() == 0 {
+	u, ok := a.opts.Session.Unfinished()
+	if !ok {
 		return ""
 	}
-	turn := t.Turn(t.TurnCount() - 1)
-	status := s.Status(turn.End - 1)
-	if status == session.Completed {
-		return ""
-	}
-	text, cut := t.At(turn.Start).Text(), ""
-	if len(text) > unfinishedTextBytes {
-		text, cut = strings.ToValidUTF8(text[:unfinishedTextBytes], ""), " […]"
-	}
-	calls := 0
-	for i := turn.Start; i < turn.End; i++ {
-		if t.At(i).Role == message.RoleTool {
-			calls++
-		}
-	}
-	return fmt.Sprintf("[Note of the harness: the request before this one did not complete (%s, after %d tool calls). Its messages are not in this window; "+
-		"the recall tool has them under %s and later. Files may have been changed by it. It said: %q%s]",
-		status, calls, projection.Reference(transcript.Ref{Message: turn.Start}), text, cut)
+	return fmt.Sprintf("[Note of the harness: its messages are not in this window, the recall tool has them under %s and later: %s]",
+		projection.Reference(transcript.Ref{Message: u.Start}), u)
 }
 
 // settlePending answers calls that the end of the run has left open.

@@ -96,60 +96,20 @@ func (n *run) begin() error {
 	return nil
 }
 
-// unfinishedTextBytes is how much of an unfinished request is repeated.
-const unfinishedTextBytes = 2000
-
-// unfinished tells the model about the newest turn when it did not complete:
-// its messages are in no view (resolution C16), and a person who says "go on"
-// means it.
+// unfinished tells the model about the newest turn when it did not complete.
 func (e *Engine) unfinished() string {
-	s := e.opts.Session
-	t := s.Transcript()
-	if t.TurnCount() == 0 {
+	u, ok := e.opts.Session.Unfinished()
+	if !ok {
 		return ""
 	}
-	turn := t.Turn(t.TurnCount() - 1)
-	status := s.Status(turn.End - 1)
-	if status == session.Completed {
-		return ""
-	}
-	text, cut := t.At(turn.Start).Text(), ""
-	if len(text) > unfinishedTextBytes {
-		text, cut = strings.ToValidUTF8(text[:unfinishedTextBytes], ""), " […]"
-	}
-	calls := 0
-	for i := turn.Start; i < turn.End; i++ {
-		if t.At(i).Role == message.RoleTool {
-			calls++
-		}
-	}
-	return fmt.Sprintf("[Note of the harness: the request before this one did not complete (%s, after %d tool calls), and what came of it is not shown. "+
-		"Files may have been changed by it. It said: %q%s]", status, calls, text, cut)
+	return fmt.Sprintf("[Note of the harness: what came of it is not shown: %s]", u)
 }
 
-// settle ends what an interrupted run has left: calls without a result, and a
-// turn that never ended.
+// settle ends what an interrupted run has left.
 func (e *Engine) settle(ctx context.Context) error {
-	s := e.opts.Session
-	var results []message.Message
-	for _, c := range s.Transcript().Pending() {
-		results = append(results, message.Message{ID: e.opts.NewID(), Role: message.RoleTool, Time: e.opts.Now(), Blocks: []message.Block{
-			message.ToolResult{CallID: c.ID, Name: c.Name, Content: []message.Block{message.Text{
-				Text: "[the run was interrupted before this call had a result; whether it had an effect is not known]"}}}}})
-	}
-	status := session.Failed
-	if len(results) > 0 {
-		if s.Status(s.Transcript().Len()-1) == session.Completed {
-			status = session.Completed // the session was cut here: a result is where its call is
-		}
-		if _, err := s.Append(ctx, results...); err != nil {
-			return fmt.Errorf("settle interrupted calls: %w", err)
-		}
-	}
-	if _, err := s.Finish(ctx, status); err != nil {
-		return fmt.Errorf("settle interrupted turn: %w", err)
-	}
-	return nil
+	return e.opts.Session.Settle(ctx, func(r message.ToolResult) message.Message {
+		return message.Message{ID: e.opts.NewID(), Role: message.RoleTool, Time: e.opts.Now(), Blocks: []message.Block{r}}
+	})
 }
 
 // work does the run.
