@@ -163,9 +163,9 @@ func TestColdAndBrokenCache(t *testing.T) {
 func TestUnknownLifetime(t *testing.T) {
 	o := fable()
 	o.Cache = catalog.CacheRules{}
-	a := newAgent(t, o)
-	a.work(9, 1000)
 	for idle, want := range map[time.Duration]projection.Reason{23 * time.Hour: projection.ReasonNotYet, 25 * time.Hour: projection.ReasonCold} {
+		a := newAgent(t, o) // a cache that is lost stays lost
+		a.work(9, 1000)
 		a.take(a.result(1000))
 		if d := a.scheduler.Decide(projection.Query{FrontTokens: front, Idle: idle}); d.Reason != want {
 			t.Errorf("after %v: %q, want %q", idle, d.Reason, want)

@@ -33,6 +33,12 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Condition: func(name string) (bool, error) {
+			if name == "soak" {
+				return os.Getenv("FORGE_SOAK") != "", nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("FORGE_HOME", filepath.Join(e.WorkDir, ".forge"))

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -73,7 +75,11 @@ func measureMemory(ctx context.Context, n, size int) (m memory, err error) {
 	if err := os.WriteFile(filepath.Join(w.workspace, "data.txt"), []byte(listing(1, dataBytes)), 0o600); err != nil {
 		return m, err
 	}
+	var pid atomic.Int64
 	server, err := scripted.Start(scripted.Options{Script: func(r scripted.Request) scripted.Reply {
+		if r.N > n {
+			m.peakBytes = peakOf(int(pid.Load()))
+		}
 		m.last = "the constraint is gone"
 		if strings.Contains(r.Text(), constraint) {
 			m.last = "with the constraint"
@@ -92,16 +98,42 @@ func measureMemory(ctx context.Context, n, size int) (m memory, err error) {
 	limit := fmt.Sprint(n + 10)
 	start := time.Now()
 	cmd := w.command(ctx, server, "--context-mode", "compact", "--max-steps", limit, "--max-tool-calls", limit, "--max-run-seconds", "36000", "Read all of it. "+constraint)
-	out, err := cmd.Output()
-	if err != nil {
-		return m, fmt.Errorf("run forge: %w: %s", err, out)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		return m, fmt.Errorf("run forge: %w", err)
 	}
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return m, fmt.Errorf("this system does not report peak memory")
+	pid.Store(int64(cmd.Process.Pid))
+	if err := cmd.Wait(); err != nil {
+		return m, fmt.Errorf("run forge: %w: %s", err, out.Bytes())
 	}
-	m.steps, m.outputBytes, m.peakBytes, m.took = n, int64(n)*int64(size), usage.Maxrss<<10, time.Since(start)
+	if m.peakBytes == 0 {
+		// A process inherits the peak of the one that started it, so this may
+		// be too much.
+		usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		if !ok {
+			return m, fmt.Errorf("this system does not report peak memory")
+		}
+		m.peakBytes = usage.Maxrss << 10
+	}
+	m.steps, m.outputBytes, m.took = n, int64(n)*int64(size), time.Since(start)
 	m.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	m.totals = server.Totals()
 	return m, nil
+}
+
+// peakOf returns the most memory that a running process has held, zero where
+// the system does not say.
+func peakOf(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes int64
+		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
+			return kilobytes << 10
+		}
+	}
+	return 0
 }
