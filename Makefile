@@ -28,7 +28,7 @@ bench: ## benchmarks, one thread
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem ./...
 
 test-postgres: ## the session store and the queue of trials on PostgreSQL, with a server of its own (Debian: apt-get install postgresql)
-	.ci/postgres go test ./session/pgstore ./internal/eval/live/queue
+	.ci/postgres go test -p 1 ./session/pgstore ./internal/eval/live/queue
 
 test-codex: ## the Codex engine against the real program, which npm installs into a cache folder
 	FORGE_CODEX_PATH="$$(.ci/codex)" go test ./codexapp
