@@ -29,10 +29,11 @@ func (n *run) call(ctx context.Context, calls []message.ToolCall) {
 	n.answered = 0
 	room := int64(n.manager.Budget().AvailableTokens) * bytesPerToken / 2
 	for i, c := range calls {
-		switch {
-		case n.answered > room:
+		if n.answered > room {
 			n.leave(ctx, calls[i:], "Not run: the results of the calls before it in this answer fill half of the window. Look at them, then call again.")
-			return
+			break
+		}
+		switch {
 		case ctx.Err() != nil:
 			n.fail(ctx, ctx.Err()) // end answers what is left
 			return
@@ -50,6 +51,9 @@ func (n *run) call(ctx context.Context, calls []message.ToolCall) {
 		if n.ended {
 			return
 		}
+	}
+	if n.ended {
+		return
 	}
 	if n.note != "" {
 		if _, err := n.a.admit(ctx, n.a.noteMessage("[Note of the harness: "+n.note+"]")); err != nil {

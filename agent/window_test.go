@@ -316,14 +316,15 @@ func TestParallelResultsB2(t *testing.T) {
 		if i > 0 {
 			return say("done")
 		}
-		var calls []message.ToolCall
+		calls := []message.ToolCall{call("w", "write", "x")} // is denied
 		for k := range 12 {
 			calls = append(calls, call(fmt.Sprint("c", k), "read", part(k, 4000)))
 		}
 		return modeltest.Call(calls...)
 	})
 	res := b.run("Read.")
-	if res.Status != agent.StatusCompleted || len(b.read.runs) == 0 || len(b.read.runs) == 12 || res.Totals.Refused != 12-len(b.read.runs) {
+	// What was denied before the rest was left is not forgotten.
+	if res.Status != agent.StatusDenied || res.Totals.Denied != 1 || len(b.read.runs) == 0 || len(b.read.runs) == 12 || res.Totals.Refused != 12-len(b.read.runs) {
 		t.Errorf("result %+v, %d runs", res, len(b.read.runs))
 	}
 }
