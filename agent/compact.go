@@ -35,10 +35,14 @@ func (a *Agent) Look(ctx context.Context, r Request) (*Window, error) {
 
 // next says what would be done about the next request.
 func (a *Agent) next(ctx context.Context, r Request, w *Window) string {
+	weight := w.Fit.Estimate.Tokens
+	if w.Mode == contextwindow.Compact {
+		weight += w.Fit.Estimate.BandTokens // as that mode weighs it; Fit is measured as in warn
+	}
 	switch {
 	case w.Fit.Verdict == budget.MandatoryOverflow:
 		return "the next request would not be sent: " + w.Diagnosis.String()
-	case w.Fit.Verdict == budget.Fits:
+	case weight <= w.Fit.Budget.AvailableTokens:
 		return fmt.Sprintf("the next request fits, %d tokens are free", w.Fit.Budget.AvailableTokens-w.Fit.Estimate.Tokens)
 	case w.Mode == contextwindow.Off:
 		return "the next request is over budget and would be sent all the same (mode off)"

@@ -153,6 +153,19 @@ func (f *evalFlags) progress(env *Env) (show work.Progress, done func()) {
 		}
 }
 
+// one loads the sessions, makes one kind of report of them and writes it.
+func (f *evalFlags) one(c *cobra.Command, env *Env,
+	evaluate func(context.Context, *corpus.Corpus, page.Header, work.Progress) (*page.Bundle, []verdict.Verdict, error)) error {
+	sessions, err := f.load(env)
+	if err != nil {
+		return err
+	}
+	return f.evaluated(c, env, func(ctx context.Context, show work.Progress) error {
+		b, verdicts, err := evaluate(ctx, sessions, f.header(c, sessions), show)
+		return f.finish(env, b, verdicts, err)
+	})
+}
+
 // evaluated runs an evaluation with progress.
 func (f *evalFlags) evaluated(c *cobra.Command, env *Env, run func(ctx context.Context, show work.Progress) error) error {
 	show, done := f.progress(env)

@@ -57,13 +57,8 @@ func newEvalRecall(env *Env) *cobra.Command {
 			"follow them over fifty compactions; plant attacks in tool output; and measure what of the names that the agent used later was kept.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load(env)
-			if err != nil {
-				return err
-			}
-			return flags.evaluated(c, env, func(ctx context.Context, show work.Progress) error {
-				b, verdicts, err := runRecall(ctx, sessions, flags.header(c, sessions), own, flags.seed, show)
-				return flags.finish(env, b, verdicts, err)
+			return flags.one(c, env, func(ctx context.Context, sessions *corpus.Corpus, h page.Header, show work.Progress) (*page.Bundle, []verdict.Verdict, error) {
+				return runRecall(ctx, sessions, h, own, flags.seed, show)
 			})
 		},
 	}
@@ -101,13 +96,8 @@ func newEvalCost(env *Env) *cobra.Command {
 			"dollars, share read from the cache, how far from the best that is possible with the future known, and who exceeds the window.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load(env)
-			if err != nil {
-				return err
-			}
-			return flags.evaluated(c, env, func(ctx context.Context, show work.Progress) error {
-				b, verdicts, err := runCost(ctx, sessions, flags.header(c, sessions), own, flags.seed, show)
-				return flags.finish(env, b, verdicts, err)
+			return flags.one(c, env, func(ctx context.Context, sessions *corpus.Corpus, h page.Header, show work.Progress) (*page.Bundle, []verdict.Verdict, error) {
+				return runCost(ctx, sessions, h, own, flags.seed, show)
 			})
 		},
 	}
@@ -136,13 +126,9 @@ func newEvalEstimate(env *Env) *cobra.Command {
 			"beside a fourth and a third of the bytes, which other agents count.",
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			sessions, err := flags.load(env)
-			if err != nil {
-				return err
-			}
-			return flags.evaluated(c, env, func(ctx context.Context, show work.Progress) error {
-				b, err := runEstimate(ctx, flags.corpus, sessions, flags.header(c, sessions), show)
-				return flags.finish(env, b, nil, err)
+			return flags.one(c, env, func(ctx context.Context, sessions *corpus.Corpus, h page.Header, show work.Progress) (*page.Bundle, []verdict.Verdict, error) {
+				b, err := runEstimate(ctx, flags.corpus, sessions, h, show)
+				return b, nil, err
 			})
 		},
 	}
