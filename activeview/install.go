@@ -151,13 +151,16 @@ func (v *View) retain(e *entry, original message.Message, text string) {
 }
 
 // Project puts a stand-in in place of the tool result at ref. A result that is
-// out of the window stays as it is.
+// out of the window stays as it is. For one that was in no request yet it is as
+// if the result had come like that: the view has only grown.
 func (v *View) Project(ref transcript.Ref, standIn, reason string) error {
 	if err := v.project(ref, standIn, reason); err != nil {
 		return err
 	}
 	v.stale = true
-	v.generation++
+	if ref.Message < v.sent {
+		v.generation++
+	}
 	return nil
 }
 
@@ -237,7 +240,7 @@ func (v *View) TakePrefix() int {
 		}
 		prefix = min(prefix, v.lastTotal)
 	}
-	v.touched, v.firstTouched, v.lastTotal = false, 0, v.totals.Total()
+	v.touched, v.firstTouched, v.lastTotal, v.sent = false, 0, v.totals.Total(), v.seen()
 	return prefix
 }
 

@@ -18,6 +18,7 @@ const (
 	ReasonSummary        = "stands for earlier messages"
 	ReasonSummarized     = "inside the range of a summary"
 	ReasonCleared        = "old tool output cleared"
+	ReasonRepeated       = "the same as an earlier tool output in the window"
 	ReasonReplaced       = "replaced by a later summary"
 	ReasonRetained       = "kept through a compaction"
 	ReasonUncompleted    = "its turn was not completed"
@@ -53,6 +54,7 @@ type View struct {
 	touched      bool // something before the end changed since TakePrefix
 	firstTouched int  // the first such entry; -1 for instructions or tools
 	lastTotal    int  // tokens at the last TakePrefix
+	sent         int  // messages seen at the last TakePrefix
 }
 
 // entry is one message with its ledger lines.
@@ -332,7 +334,9 @@ func (v *View) project(ref transcript.Ref, standIn, reason string) error {
 	l.Tokens = v.counter.Text(standIn)
 	l.Decision, l.Reason = Projected, reason
 	v.change(&e.lines[ref.Block], l)
-	v.touch(ref.Message)
+	if ref.Message < v.sent {
+		v.touch(ref.Message)
+	}
 	return nil
 }
 

@@ -243,7 +243,7 @@ func (n *run) tell(f *contextwindow.Fit) {
 		for _, p := range f.Projections {
 			saved += p.TokensBefore - p.TokensAfter
 		}
-		n.a.show(Notice{Kind: "projection", Text: fmt.Sprintf("%d old tool results have a stand-in now, %d tokens less; the transcript keeps them", len(f.Projections), saved)})
+		n.a.show(Notice{Kind: "projection", Text: fmt.Sprintf("%d tool results have a stand-in now, %d tokens less; the transcript keeps them", len(f.Projections), saved)})
 	}
 	switch {
 	case f.Warning == "":

@@ -30,7 +30,7 @@ func full(t *testing.T) contextwindow.Input {
 		for _, m := range []message.Message{
 			say(id+"1", message.RoleUser, 20),
 			{ID: id + "2", Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: id, Name: "read", Arguments: `{"path":"a.go"}`}}},
-			{ID: id + "3", Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Content: say("", "", 700).Blocks}}},
+			{ID: id + "3", Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Content: output(id, 700)}}},
 			say(id+"4", message.RoleAssistant, 700),
 		} {
 			if err := tr.Append(m); err != nil {

@@ -60,7 +60,7 @@ func (c *conversation) answer(words int) {
 func (c *conversation) step(words int) {
 	id := fmt.Sprint("call", c.n)
 	c.add(message.Message{Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: id, Name: "read_file", Arguments: `{"path":"` + id + `.go"}`}}})
-	c.add(message.Message{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Outcome: message.OutcomeSuccess, Content: say("", "", words).Blocks}}})
+	c.add(message.Message{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Outcome: message.OutcomeSuccess, Content: output(id, words)}}})
 }
 
 func (c *conversation) fit() *contextwindow.Fit {

@@ -51,7 +51,7 @@ func TestB2ParallelResults(t *testing.T) {
 		for i, words := range []int{700, 22_700, 10_300, 38_900} {
 			id := fmt.Sprint("parallel", i)
 			call.Blocks = append(call.Blocks, message.ToolCall{ID: id, Name: "read_file", Arguments: "{}"})
-			result.Blocks = append(result.Blocks, message.ToolResult{CallID: id, Content: say("", "", words).Blocks})
+			result.Blocks = append(result.Blocks, message.ToolResult{CallID: id, Content: output(id, words)})
 		}
 		conv.add(call)
 		conv.add(result)

@@ -36,7 +36,7 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 		if err := m.leaveOpaque(in); err != nil {
 			return nil, err
 		}
-		if err := m.beginClearing(in, broken); err != nil {
+		if err := m.beginClearing(in, broken, f); err != nil {
 			return nil, err
 		}
 		if err := m.clearForPrice(in, f); err != nil {

@@ -39,6 +39,11 @@ func say(id string, role message.Role, words int) message.Message {
 	return message.Message{ID: id, Role: role, Blocks: []message.Block{message.Text{Text: strings.Repeat("w ", words)}}}
 }
 
+// output is what a tool answered, different for each id.
+func output(id string, words int) []message.Block {
+	return []message.Block{message.Text{Text: id + strings.Repeat(" w", words-1)}}
+}
+
 func record(t *testing.T, ms ...message.Message) *transcript.Transcript {
 	t.Helper()
 	var tr transcript.Transcript

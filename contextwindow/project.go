@@ -26,6 +26,8 @@ type Clearing struct {
 	Messages int `json:"messages"`
 	// Query is what was asked.
 	Query projection.Query `json:"query"`
+	// Repeats are the new results that point to earlier ones.
+	Repeats []Repeat `json:"repeats,omitempty"`
 	// Cleared are the results that got stand-ins, each decision a list.
 	Cleared [][]transcript.Ref `json:"cleared,omitempty"`
 	// Broken: the cache was known to be broken.
@@ -38,8 +40,9 @@ type Clearing struct {
 	Sent bool `json:"sent,omitempty"`
 }
 
-// observe gives the scheduler what is new in the conversation.
-func (m *Manager) observe(t *transcript.Transcript, end int) error {
+// observe gives the scheduler what is new in the conversation, after repeat had
+// a look at each tool result.
+func (m *Manager) observe(t *transcript.Transcript, end int, repeat repeater) error {
 	m.observed = max(m.observed, t.Base())
 	for ; m.observed < end; m.observed++ {
 		i := m.observed
@@ -55,6 +58,9 @@ func (m *Manager) observe(t *transcript.Transcript, end int) error {
 				if err != nil {
 					return fmt.Errorf("observe tool result: %w", err)
 				}
+				if o, err = repeat(t, o); err != nil {
+					return err
+				}
 				if err := m.scheduler.Admit(o); err != nil {
 					return fmt.Errorf("observe tool result: %w", err)
 				}
@@ -68,20 +74,21 @@ func (m *Manager) observe(t *transcript.Transcript, end int) error {
 
 // beginClearing opens the scheduler's record of a request, after the one
 // before it was answered.
-func (m *Manager) beginClearing(in Input, broken bool) error {
+func (m *Manager) beginClearing(in Input, broken bool, f *Fit) error {
 	if n := len(m.clearings); n > 0 && m.answered {
 		m.clearings[n-1].Sent = true
 		m.scheduler.Sent()
 	}
 	m.answered = false
-	if err := m.observe(in.Transcript, in.Transcript.Len()); err != nil {
+	var repeats []Repeat
+	if err := m.observe(in.Transcript, in.Transcript.Len(), m.newRepeats(&repeats, f)); err != nil {
 		return err
 	}
 	if broken {
 		m.scheduler.CacheBroken()
 	}
 	front := max(0, m.view.Breakdown().Total()-m.scheduler.ConversationTokens())
-	m.clearings = append(m.clearings, Clearing{Messages: in.Transcript.Len(), From: -1, Broken: broken,
+	m.clearings = append(m.clearings, Clearing{Messages: in.Transcript.Len(), Repeats: repeats, From: -1, Broken: broken,
 		Query: projection.Query{FrontTokens: front, Idle: in.Idle}})
 	return nil
 }
@@ -151,7 +158,11 @@ func (m *Manager) project(t *transcript.Transcript, ref transcript.Ref, reason s
 // the view. What the requests cost before is not known then, so clearing for
 // its price begins anew.
 func (m *Manager) replayPartly(t *transcript.Transcript, cs []Clearing) error {
-	if err := m.observe(t, t.Len()); err != nil {
+	var repeats []Repeat
+	for _, c := range cs {
+		repeats = append(repeats, c.Repeats...)
+	}
+	if err := m.observe(t, t.Len(), m.recordedRepeats(repeats)); err != nil {
 		return err
 	}
 	for _, c := range cs {
@@ -213,7 +224,7 @@ func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error
 		return err
 	}
 	for _, c := range cs {
-		if err := m.observe(t, c.Messages); err != nil {
+		if err := m.observe(t, c.Messages, m.recordedRepeats(c.Repeats)); err != nil {
 			return err
 		}
 		if c.Broken {

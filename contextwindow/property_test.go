@@ -29,6 +29,7 @@ func drawSession(t *rapid.T) [][]message.Message {
 	}
 	var steps [][]message.Message
 	calls := 0
+	var answer []message.Block // of the tool call before
 	for range rapid.IntRange(1, 6).Draw(t, "turns") {
 		before := []message.Message{{ID: id(), Role: message.RoleUser, Blocks: []message.Block{text(60)}}}
 		if rapid.IntRange(0, 5).Draw(t, "injected") == 0 {
@@ -42,7 +43,10 @@ func drawSession(t *rapid.T) [][]message.Message {
 				calls++
 				c := message.ToolCall{ID: fmt.Sprint("c", calls), Name: "read_file", Arguments: `{"path":"a.go"}`}
 				a.Blocks = append(a.Blocks, c)
-				r.Blocks = append(r.Blocks, message.ToolResult{CallID: c.ID, Content: []message.Block{text(200)}})
+				if answer == nil || rapid.IntRange(0, 3).Draw(t, "repeats") > 0 {
+					answer = []message.Block{text(200)}
+				}
+				r.Blocks = append(r.Blocks, message.ToolResult{CallID: c.ID, Content: answer})
 			}
 			before = []message.Message{a, r}
 			switch rapid.IntRange(0, 9).Draw(t, "oddity") {

@@ -211,7 +211,7 @@ func TestRepeatedReads(t *testing.T) {
 	for i := range 40 {
 		id := fmt.Sprint("same", i)
 		c.add(message.Message{Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: id, Name: "read_file", Arguments: `{"path":"a.go"}`}}})
-		c.add(message.Message{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Content: say("", "", 300).Blocks}}})
+		c.add(message.Message{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Content: output(id, 300)}}})
 		f := c.fit()
 		cleared += len(f.Projections)
 	}

@@ -120,7 +120,9 @@ func (s *Scheduler) Compacted(from, tokens int) {
 func (s *Scheduler) forget(gone int) {
 	s.observations = slices.Clone(s.observations[gone:])
 	for i := range s.observations {
-		s.index[s.observations[i].Ref] = i
+		e := &s.observations[i]
+		s.index[e.Ref] = i
+		e.original, e.heldBy = max(none, e.original-gone), max(none, e.heldBy-gone)
 	}
 	for h, i := range s.newest {
 		if i < gone {

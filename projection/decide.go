@@ -100,6 +100,7 @@ func (s *Scheduler) begin(q Query) {
 		if s.observations[s.aged].clearable() {
 			s.insert(s.aged)
 		}
+		s.release(s.aged)
 	}
 }
 

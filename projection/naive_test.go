@@ -36,6 +36,7 @@ func ttlOf(d time.Duration) catalog.CacheRules { return catalog.CacheRules{TTL: 
 // request. It is what the scheduler's bookkeeping must agree with.
 type naive struct {
 	prices  catalog.Prices
+	keep    int // of the newest, whose pointers hold what they point to
 	items   []naiveItem
 	results int
 
@@ -176,7 +177,18 @@ func (n *naive) standing(i int) bool {
 func (n *naive) mayClear(i, keep int) bool {
 	it := n.items[i]
 	return it.result != nil && !it.cleared && it.number < n.results-keep && it.number < n.answered &&
-		it.result.Tokens-it.result.StandInTokens >= 16
+		it.result.Tokens-it.result.StandInTokens >= 16 && !n.held(i)
+}
+
+// held reports whether one of the newest results points to the one at i.
+func (n *naive) held(i int) bool {
+	for _, it := range n.items[i+1:] {
+		newest := it.number >= n.results-n.keep || it.number >= n.answered
+		if it.result != nil && newest && it.result.SameAs != nil && *it.result.SameAs == n.items[i].result.Ref {
+			return true
+		}
+	}
+	return false
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(math.Abs(a)+math.Abs(b))+1e-18 }

@@ -47,6 +47,9 @@ type Observation struct {
 	// empty when it names none.
 	Effect Effect
 	Path   string
+	// SameAs is the earlier result that the view shows instead, see AsRepeat;
+	// nil for a result that stands for itself.
+	SameAs *transcript.Ref
 }
 
 // Observe describes the tool result at ref. tokens is what it weighs in the

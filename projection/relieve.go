@@ -145,7 +145,7 @@ func (s *Scheduler) candidates(n Need) []candidate {
 			cleared += e.clearedTokens
 			continue
 		}
-		if saved := e.savedTokens(); saved >= minSavedTokens {
+		if saved := e.savedTokens(); saved >= minSavedTokens && e.heldBy == none {
 			out = append(out, candidate{index: i, class: e.class(), prefixTokens: e.at - cleared, savedTokens: saved})
 		}
 	}

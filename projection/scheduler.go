@@ -31,7 +31,8 @@ type Options struct {
 	KeepNewest int
 	// MostOverspend bounds what clearing may cost, at every moment and
 	// whatever comes after: no more than this fraction above a conversation
-	// that is never cleared. Zero means DefaultMostOverspend.
+	// that is never cleared. It holds as long as the request that a clearing
+	// was decided for is sent. Zero means DefaultMostOverspend.
 	MostOverspend float64
 }
 
@@ -82,12 +83,15 @@ type entry struct {
 	grouped       bool
 	resolved      bool
 	superseded    bool
+	original      int // the observation that this one points to, or none
+	heldBy        int // the newest observation that points to this one, or none
 }
 
 // clearable reports whether the observation may be cleared once it is old: it
-// is worth it and not an error that still stands.
+// is worth it, not an error that still stands, and none of the newest points
+// to it.
 func (e *entry) clearable() bool {
-	return !e.cleared && e.savedTokens() >= minSavedTokens && !e.unresolved()
+	return !e.cleared && e.savedTokens() >= minSavedTokens && !e.unresolved() && e.heldBy == none
 }
 
 // unresolved: the call failed, and the same call has not succeeded since.
@@ -151,8 +155,9 @@ func (s *Scheduler) Admit(o Observation) error {
 	s.visited++
 	i := len(s.observations)
 	s.relate(i, o)
-	s.observations = append(s.observations, entry{Observation: o, at: s.lengthTokens + s.clearedTokens})
+	s.observations = append(s.observations, entry{Observation: o, at: s.lengthTokens + s.clearedTokens, original: none, heldBy: none})
 	s.index[o.Ref] = i
+	s.admitRepeat(i, o)
 	s.lengthTokens += o.Tokens
 	return nil
 }
@@ -161,16 +166,19 @@ func (s *Scheduler) Admit(o Observation) error {
 func (s *Scheduler) relate(i int, o Observation) {
 	if before, ok := s.newest[o.Call]; ok {
 		e := &s.observations[before]
-		e.superseded = true
+		e.superseded = e.superseded || !s.pointsTo(o, before)
 		if e.cleared && e.Content == o.Content && o.Outcome != message.OutcomeFailure {
 			s.rereadTokens += o.Tokens
 		}
 	}
 	s.newest[o.Call] = i
-	if before, ok := s.newestSame[o.Content]; ok {
+	before, ok := s.newestSame[o.Content]
+	if ok && !s.pointsTo(o, before) {
 		s.observations[before].superseded = true
 	}
-	s.newestSame[o.Content] = i
+	if o.SameAs == nil {
+		s.newestSame[o.Content] = i
+	}
 	switch o.Outcome {
 	case message.OutcomeFailure:
 		s.failures[o.Call] = append(s.failures[o.Call], i)

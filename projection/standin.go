@@ -22,6 +22,7 @@ const (
 
 const (
 	standInPrefix = "[cleared tool output: "
+	repeatPrefix  = "[repeated tool output: "
 	gap           = "\n[…]\n"
 	// maxNameBytes and maxReferenceBytes bound what comes from outside in the
 	// header, so that no stand-in is longer than its target by more than
@@ -116,7 +117,7 @@ func StandIn(s Source, t Targets) (text string, ok bool) {
 
 func standIn(s Source, original string, t Targets) string {
 	outcome := OutcomeOf(s.Result)
-	h := header(s, original, outcome)
+	h := header(standInPrefix, s, original, outcome, "")
 	target := orDefault(t.TargetBytes, DefaultTargetBytes)
 	if outcome == message.OutcomeFailure {
 		target = orDefault(t.FailureTargetBytes, DefaultFailureTargetBytes)
@@ -135,11 +136,11 @@ func orDefault(n, fallback int) int {
 	return n
 }
 
-// header says which tool it was, how it ended, how much there was, and where
-// the original is.
-func header(s Source, original string, outcome message.Outcome) string {
+// header says which tool it was, how it ended, how much there was, what it is
+// the same as, if anything, and where the original is.
+func header(prefix string, s Source, original string, outcome message.Outcome, sameAs string) string {
 	var b strings.Builder
-	b.WriteString(standInPrefix)
+	b.WriteString(prefix)
 	b.WriteString(clean(s.Tool, maxNameBytes, "unnamed tool"))
 	switch outcome {
 	case message.OutcomeSuccess:
@@ -164,6 +165,10 @@ func header(s Source, original string, outcome message.Outcome) string {
 		b.WriteString(" and an image")
 	default:
 		fmt.Fprintf(&b, " and %d images", n)
+	}
+	if sameAs != "" {
+		b.WriteString(", the same as ")
+		b.WriteString(sameAs)
 	}
 	fmt.Fprintf(&b, ", hash %s", ContentHash(s.Result).String()[:hashDigits])
 	if s.Reference != "" {
@@ -221,12 +226,14 @@ func ContentHash(r message.ToolResult) message.Hash {
 	return message.HashBlock(message.ToolResult{Content: r.Content})
 }
 
-// IsStandIn reports whether a text is one that StandIn made. A projection of
-// a projection changes nothing.
+// IsStandIn reports whether a text is one that StandIn or Repeat made. A
+// projection of a projection changes nothing.
 func IsStandIn(text string) bool {
 	rest, ok := strings.CutPrefix(text, standInPrefix)
 	if !ok {
-		return false
+		if rest, ok = strings.CutPrefix(text, repeatPrefix); !ok {
+			return false
+		}
 	}
 	line, _, _ := strings.Cut(rest, "\n")
 	if len(line) > maxHeaderBytes || !strings.HasSuffix(line, "]") {

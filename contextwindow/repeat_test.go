@@ -1,0 +1,120 @@
+package contextwindow_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/forge-agent/forge/activeview"
+	"github.com/forge-agent/forge/contextwindow"
+	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/projection"
+	"github.com/forge-agent/forge/transcript"
+)
+
+// answers is a call with a result of the caller's.
+func (c *conversation) answers(content []message.Block) transcript.Ref {
+	id := fmt.Sprint("call", c.n)
+	c.add(message.Message{Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: id, Name: "read_file", Arguments: `{"path":"a.go"}`}}})
+	c.add(message.Message{Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: id, Outcome: message.OutcomeSuccess, Content: content}}})
+	return transcript.Ref{Message: c.tr.Len() - 1}
+}
+
+// F-RUN-01, F-RUN-05: what the window shows is not put into it again. The
+// pointer stands there from the first request on, so the cache stays whole.
+func TestRepeatedOutputPointsToTheFirst(t *testing.T) {
+	c := converse(t, 100_000, contextwindow.Compaction{})
+	c.user("Read it.")
+	first := c.answers(output("a.go", 900))
+	before := c.fit()
+	again := c.answers(output("a.go", 900))
+	f := c.fit()
+	if len(f.Projections) != 1 || f.Projections[0].Result != again || f.Projections[0].TokensBefore != 900 || f.Projections[0].TokensAfter > 40 {
+		t.Fatalf("projections %+v", f.Projections)
+	}
+	if f.PrefixTokens != before.CountedTokens || f.Restructured {
+		t.Errorf("the cache covers %d of %d tokens, restructured %v", f.PrefixTokens, before.CountedTokens, f.Restructured)
+	}
+	view := ""
+	for _, m := range c.m.View() {
+		for _, b := range m.Blocks {
+			if r, ok := b.(message.ToolResult); ok {
+				view += r.Text() + "\n"
+			}
+		}
+	}
+	if want := "the same as " + projection.Reference(first) + ", hash "; strings.Count(view, want) != 1 || strings.Count(view, "a.go w") != 1 {
+		t.Errorf("the view is\n%s", view)
+	}
+	reasons := 0
+	for l := range c.m.Lines() {
+		if l.Reason == activeview.ReasonRepeated && l.Decision == activeview.Projected {
+			reasons++
+		}
+	}
+	if reasons != 1 {
+		t.Errorf("%d ledger lines give the reason", reasons)
+	}
+	c.answers(output("b.go", 900))
+	c.answers(output("short", 60))
+	c.answers(output("short", 60))
+	if f := c.fit(); len(f.Projections) != 0 {
+		t.Errorf("another file and short outputs were taken for repeats: %+v", f.Projections)
+	}
+}
+
+// What was cleared cannot be pointed to: the output comes whole again.
+func TestRepeatOfClearedOutputIsShown(t *testing.T) {
+	c := converse(t, 100_000, contextwindow.Compaction{})
+	c.user("Read it.")
+	first := c.answers(output("a.go", 900))
+	for i := range 6 {
+		c.answers(output(fmt.Sprint("other", i), 900))
+	}
+	c.fit()
+	c.in.Idle = 48 * 60 * 60 * 1e9 // the cache is gone: old output is cleared
+	c.answers(output("last", 900))
+	if f := c.fit(); len(f.Projections) == 0 || f.Projections[0].Result != first {
+		t.Fatalf("projections %+v", f.Projections)
+	}
+	c.in.Idle = 0
+	c.answers(output("a.go", 900))
+	if f := c.fit(); len(f.Projections) != 0 {
+		t.Errorf("projections %+v", f.Projections)
+	}
+}
+
+// The first output stays for as long as a pointer to it is among the newest,
+// and may go afterwards.
+func TestFirstOutputIsHeldByItsRepeat(t *testing.T) {
+	c := converse(t, 100_000, contextwindow.Compaction{})
+	c.user("Read it.")
+	first := c.answers(output("a.go", 900))
+	for i := range 6 {
+		c.answers(output(fmt.Sprint("other", i), 900))
+	}
+	c.fit()
+	c.answers(output("a.go", 900))
+	cleared := func(f *contextwindow.Fit) bool {
+		for _, p := range f.Projections {
+			if p.Result == first {
+				return true
+			}
+		}
+		return false
+	}
+	c.in.Idle = 48 * 60 * 60 * 1e9
+	if f := c.fit(); cleared(f) || len(f.Projections) < 2 {
+		t.Fatalf("projections %+v", f.Projections)
+	}
+	for i := range projection.DefaultKeepNewest {
+		c.answers(output(fmt.Sprint("more", i), 900))
+		c.in.Idle = 0
+		c.fit()
+	}
+	c.in.Idle = 48 * 60 * 60 * 1e9
+	c.answers(output("last", 900))
+	if f := c.fit(); !cleared(f) {
+		t.Fatalf("projections %+v", f.Projections)
+	}
+}
