@@ -100,17 +100,11 @@ func (m *Manager) clearForPrice(in Input, f *Fit) error {
 	return m.apply(in, f, d)
 }
 
-// keptUnderPressure is how many of the newest results stay when the budget
-// needs the room: as many as Anthropic's clearing of tool results keeps
-// (docs.claude.com, context editing, clear_tool_uses_20250919). What stays is
-// written to the cache again.
-const keptUnderPressure = 3
-
 // clearForBudget is the first step of relief (F-SEL-11).
 func (m *Manager) clearForBudget(in Input, f *Fit) error {
 	excess := f.weight() - f.Budget.AvailableTokens
 	need := excess*f.CountedTokens/max(f.Estimate.Tokens, 1) + 1
-	d := m.scheduler.Relieve(m.clearings[len(m.clearings)-1].Query, projection.Need{Tokens: need, KeepNewest: keptUnderPressure})
+	d := m.scheduler.Relieve(m.clearings[len(m.clearings)-1].Query, projection.Need{Tokens: need})
 	if err := m.apply(in, f, d); err != nil {
 		return err
 	}

@@ -5,13 +5,14 @@
 //
 //   - StandIn and Project make the text that stands for a tool result: the
 //     same bytes for ever, never larger than the original, never nested.
-//   - Trim and TrimAll cut fresh output to a bound before it is first sent,
-//     which costs no cache.
+//   - Trim and TrimAll cut fresh output to a bound, and Repeat points to an
+//     earlier output with the same content, before it is first sent: that costs
+//     no cache.
 //   - A Scheduler says when to clear old output: of its own accord when that
 //     pays (Decide), and because the budget needs the room (Relieve).
 //
 // What may be cleared is a completed tool result that the model has answered
-// since, and that is none of the newest five. The pair of call and result
+// since, and that is none of the newest three. The pair of call and result
 // stays whole. An error that the same call has not got over is cleared for the
 // budget only. User text is never touched.
 //

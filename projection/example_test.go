@@ -78,10 +78,13 @@ func ExampleScheduler() {
 	spent := s.Spent()
 	fmt.Printf("input cost $%.3f instead of $%.3f\n", spent.USD, spent.AppendOnlyUSD)
 	// Output:
-	// request 22: 17 results, 19380 tokens less, $0.0246 now for $0.0058 with each request
-	// request 31: 9 results, 10260 tokens less, $0.0216 now for $0.0031 with each request
-	// request 39: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// request 46: 7 results, 7980 tokens less, $0.0208 now for $0.0024 with each request
-	// request 54: 8 results, 9120 tokens less, $0.0212 now for $0.0027 with each request
-	// input cost $0.884 instead of $1.192
+	// request 20: 17 results, 19380 tokens less, $0.0153 now for $0.0058 with each request
+	// request 26: 6 results, 6840 tokens less, $0.0111 now for $0.0021 with each request
+	// request 31: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 36: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 41: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 46: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 51: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 57: 6 results, 6840 tokens less, $0.0111 now for $0.0021 with each request
+	// input cost $0.812 instead of $1.192
 }

@@ -13,8 +13,12 @@ import (
 // ErrInvalid is wrapped by errors about arguments.
 var ErrInvalid = errors.New("invalid argument")
 
-// DefaultKeepNewest is how many of the newest observations are never cleared.
-const DefaultKeepNewest = 5
+// DefaultKeepNewest is how many of the newest observations are never cleared:
+// as many as Anthropic's clearing of tool results keeps (docs.claude.com,
+// context editing, clear_tool_uses_20250919). Each clearing writes them to the
+// cache again, so keeping more costs more; results of calls that the model has
+// not answered stay in any case.
+const DefaultKeepNewest = 3
 
 // minSavedTokens is the least that clearing an observation must take off the
 // view: less is not worth a gap in what the model sees.

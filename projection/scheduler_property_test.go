@@ -35,7 +35,7 @@ func newDriver(t *rapid.T) *driver {
 		p = withStep(p, rapid.IntRange(5_000, 200_000).Draw(t, "above"), rapid.SampledFrom([]float64{1.5, 2, 5}).Draw(t, "factor"))
 	}
 	d := &driver{t: t, front: rapid.IntRange(0, 20_000).Draw(t, "front"), model: &naive{prices: p}}
-	d.options = projection.Options{Prices: p, Cache: ttlOf(5 * time.Minute), KeepNewest: rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "keep")}
+	d.options = projection.Options{Prices: p, Cache: ttlOf(5 * time.Minute), KeepNewest: rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "keep")}
 	d.scheduler, d.twin = d.make(), d.make()
 	d.model.keep = d.keep()
 	return d

@@ -76,7 +76,7 @@ func (a *agent) work(n, tokens int) (cleared []projection.Decision) {
 }
 
 func fable() projection.Options {
-	return projection.Options{Prices: prices(0.05, 1.25), Cache: ttlOf(5 * time.Minute)}
+	return projection.Options{Prices: prices(0.05, 1.25), Cache: ttlOf(5 * time.Minute), KeepNewest: 5}
 }
 
 // The first clearing waits until it pays, and says what it means in tokens
@@ -102,17 +102,22 @@ func TestDecideWaitsUntilItPays(t *testing.T) {
 	}
 }
 
-// The newest five stay, and what the model has not answered (F-RUN-03).
+// The newest stay, three where nobody says how many, and what the model has not
+// answered (F-RUN-03).
 func TestKeepsTheNewest(t *testing.T) {
-	a := newAgent(t, fable())
-	a.work(9, 20_000)
-	a.take(a.result(20_000))
-	d := a.scheduler.Decide(projection.Query{FrontTokens: front, Idle: time.Hour})
-	if len(d.Clear) != 5 || d.Clear[4] != (transcript.Ref{Message: 9}) {
-		t.Errorf("of 10 results %v are cleared", d.Clear)
+	o := fable()
+	for keep, cleared := range map[int]int{0: 7, 5: 5} {
+		o.KeepNewest = keep
+		a := newAgent(t, o)
+		a.work(9, 20_000)
+		a.take(a.result(20_000))
+		d := a.scheduler.Decide(projection.Query{FrontTokens: front, Idle: time.Hour})
+		if len(d.Clear) != cleared || d.Clear[cleared-1] != (transcript.Ref{Message: 2*cleared - 1}) {
+			t.Errorf("keeping %d of 10 results: %v are cleared", keep, d.Clear)
+		}
 	}
 
-	a = newAgent(t, fable())
+	a := newAgent(t, fable())
 	a.work(1, 20_000)
 	for block := range 9 { // nine at once, not answered yet
 		o := a.result(20_000)
@@ -205,7 +210,7 @@ func TestErrorsThatStand(t *testing.T) {
 // The budget takes stale reads and repeated output first, then what commands
 // printed when they succeeded, then the rest (B21).
 func TestReliefTakesTheStaleFirstB21(t *testing.T) {
-	a := newAgent(t, projection.Options{Cache: ttlOf(time.Hour)}) // no prices: only what is lost counts
+	a := newAgent(t, projection.Options{Cache: ttlOf(time.Hour), KeepNewest: 5}) // no prices: only what is lost counts
 	kinds := map[string]transcript.Ref{}
 	add := func(kind string, change func(*projection.Observation)) {
 		o := a.result(4000)
@@ -334,7 +339,7 @@ func TestMostOverspend(t *testing.T) {
 
 // A compaction takes observations away; the rest goes on.
 func TestCompacted(t *testing.T) {
-	a := newAgent(t, projection.Options{})
+	a := newAgent(t, projection.Options{KeepNewest: 5})
 	a.work(30, 1000)
 	from := 2*20 + 1
 	a.scheduler.Compacted(from, 10*1100)

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/forge-agent/forge/projection"
 )
+
+// KeepNewest is how many of the newest observations the best clearing keeps:
+// the family of clearings that the requirement names ("keep the last five").
+const KeepNewest = 5
 
 // Best returns, for each request, the least that a series up to it can cost,
 // with the future known, when each clearing takes everything but the newest
@@ -104,7 +107,7 @@ func newOffline(s *Series) offline {
 		}
 		o.total = append(o.total, tokens)
 		o.idle = append(o.idle, st.Idle)
-		o.eligible = append(o.eligible, max(0, min(results-projection.DefaultKeepNewest, answered)))
+		o.eligible = append(o.eligible, max(0, min(results-KeepNewest, answered)))
 		answered = results
 	}
 	return o

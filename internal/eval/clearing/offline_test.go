@@ -52,7 +52,7 @@ func TestBestIsBest(t *testing.T) {
 					if times>>request&1 == 0 {
 						return nil, nil
 					}
-					return olderThan(s, v, projection.DefaultKeepNewest), nil
+					return olderThan(s, v, KeepNewest), nil
 				})
 				if err != nil {
 					t.Fatal(err)

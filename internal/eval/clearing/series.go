@@ -182,7 +182,7 @@ func Clearable(all []*Series) []*Series {
 				old++
 			}
 		}
-		return old <= projection.DefaultKeepNewest
+		return old <= KeepNewest
 	})
 }
 

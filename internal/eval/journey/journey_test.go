@@ -9,6 +9,8 @@ import (
 	"github.com/forge-agent/forge/internal/eval/gate"
 	"github.com/forge-agent/forge/internal/scripted"
 	"github.com/forge-agent/forge/message"
+	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/trace"
 )
 
 // F-E2E-01 to F-E2E-09, F-EVL-09: there is a story for every fixture.
@@ -57,6 +59,25 @@ func TestMarkLong(t *testing.T) {
 		if js[0].Long != c.want || js[1].Long != c.want {
 			t.Errorf("%s: %v %v, want %v", name, js[0].Long, js[1].Long, c.want)
 		}
+	}
+}
+
+// Weak spot 18: what the provider counted is set beside the estimate, and is
+// never taken from it; a request that weighs more by its count is over budget
+// whatever the estimate says.
+func TestProvidersCountIsNotTheEstimate(t *testing.T) {
+	s := &stage{refused: map[int]bool{3: true}}
+	budgeted := func(estimate int) trace.Event {
+		return trace.Event{Payload: &trace.ContextBudgeted{AvailableTokens: 1000, Estimate: model.Estimate{Tokens: estimate}}}
+	}
+	s.compare(&run{requests: []scripted.Request{{N: 1, InputTokens: 1010}, {N: 2, InputTokens: 700}, {N: 3, InputTokens: 900}, {N: 4, InputTokens: 1}},
+		events: []trace.Event{budgeted(990), budgeted(750), budgeted(800)}})
+	j := s.journey
+	if j.OverBudget != 1 || j.OverBudgetTokens != 10 || j.ComparedTokens != 1710 || j.EstimateTokens != 1740 || j.EstimateErrorTokens != 70 {
+		t.Errorf("%+v", j)
+	}
+	if len(j.SafetyFailures) != 1 || !strings.Contains(j.SafetyFailures[0], "request 4") {
+		t.Errorf("a request without a budget event: %q", j.SafetyFailures)
 	}
 }
 
