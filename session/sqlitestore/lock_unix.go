@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/forge-agent/forge/session"
+	"github.com/forge-agent/forge/session/filelock"
 )
 
 func isReadOnlyFS(err error) bool { return errors.Is(err, syscall.EROFS) }
@@ -18,17 +19,13 @@ func isReadOnlyFS(err error) bool { return errors.Is(err, syscall.EROFS) }
 // kernel gives it back when the process ends.
 func (s *Store) lock(name string, wait bool) (func() error, error) {
 	path := filepath.Join(lockFolder, name)
-	how := syscall.LOCK_EX
-	if !wait {
-		how |= syscall.LOCK_NB
-	}
 	for {
 		f, err := s.root.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", name, err)
 		}
-		err = flock(int(f.Fd()), how)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = filelock.Lock(f, wait)
+		if errors.Is(err, filelock.ErrLocked) {
 			f.Close()
 			return nil, fmt.Errorf("%w: another forge writes to it; wait for it to end, or fork the session", session.ErrLocked)
 		}
@@ -44,15 +41,6 @@ func (s *Store) lock(name string, wait bool) (func() error, error) {
 			}, nil
 		}
 		f.Close()
-	}
-}
-
-func flock(fd, how int) error {
-	for {
-		err := syscall.Flock(fd, how)
-		if !errors.Is(err, syscall.EINTR) {
-			return err
-		}
 	}
 }
 

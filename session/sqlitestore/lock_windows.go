@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"github.com/forge-agent/forge/session"
+	"github.com/forge-agent/forge/session/filelock"
 )
 
 func isReadOnlyFS(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
@@ -20,13 +21,9 @@ func (s *Store) lock(name string, wait bool) (func() error, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
-	flags := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
-	if !wait {
-		flags |= windows.LOCKFILE_FAIL_IMMEDIATELY
-	}
-	err = windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
+	err = filelock.Lock(f, wait)
 	switch {
-	case errors.Is(err, windows.ERROR_LOCK_VIOLATION), errors.Is(err, windows.ERROR_IO_PENDING):
+	case errors.Is(err, filelock.ErrLocked):
 		f.Close()
 		return nil, fmt.Errorf("%w: another forge writes to it; wait for it to end, or fork the session", session.ErrLocked)
 	case err != nil:

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
 )
 
 // KeepNewest is how many of the newest observations the best clearing keeps:

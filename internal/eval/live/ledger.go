@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+
+	"github.com/forge-agent/forge/session/filelock"
 )
 
 // LedgerFile is the name of the file in a folder that notes every trial.
@@ -39,7 +41,8 @@ type Ledger struct {
 }
 
 // OpenLedger opens the ledger of a folder, or begins one. Trials that were
-// begun in an earlier run and did not end are lost: they count as spent.
+// begun in an earlier run and did not end are lost: they count as spent. The
+// ledger is locked until it is closed, so that no two runs spend the same money.
 func OpenLedger(dir string, s Setting) (*Ledger, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open ledger of trials: %w", err)
@@ -47,6 +50,9 @@ func OpenLedger(dir string, s Setting) (*Ledger, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LedgerFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger of trials: %w", err)
+	}
+	if err := filelock.Lock(f, false); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger of trials in %s: %w: wait for the other \"forge eval live\" to end, or name another folder", dir, err), f.Close())
 	}
 	l := &Ledger{file: f, setting: s, begun: map[Trial]int{}, open: map[Trial]int{}, ended: map[Trial]Outcome{}}
 	if err := l.load(); err != nil {

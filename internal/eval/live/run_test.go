@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/internal/eval/gate"
 	"github.com/forge-agent/forge/internal/eval/live"
+	"github.com/forge-agent/forge/session/filelock"
 )
 
 // made is a runner without a program: each trial costs what it says.
@@ -127,6 +129,28 @@ func TestLedgerOfAnotherSetting(t *testing.T) {
 	}
 	if _, err := live.OpenLedger(dir, other); err == nil {
 		t.Error("a damaged ledger is used")
+	}
+}
+
+// Two runs on one folder would each spend what is left, and take the other's
+// open trials for lost.
+func TestLedgerIsForOneRun(t *testing.T) {
+	dir, s := t.TempDir(), options(nil, 1).Setting
+	l, err := live.OpenLedger(dir, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := live.OpenLedger(dir, s); !errors.Is(err, filelock.ErrLocked) || !strings.Contains(err.Error(), "name another folder") {
+		t.Errorf("a second run: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = live.OpenLedger(dir, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
