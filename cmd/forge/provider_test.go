@@ -56,7 +56,7 @@ func providerCommand(ts *testscript.TestScript, neg bool, args []string) {
 		if n < 1 || n > len(all) {
 			ts.Fatalf("there are %d requests, no number %d", len(all), n)
 		}
-		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(all[n-1].Text()), 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte("model: "+all[n-1].Model+"\n"+all[n-1].Text()), 0o600))
 	case "await":
 		if len(args) != 2 {
 			ts.Fatalf("usage: provider await N")

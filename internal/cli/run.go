@@ -134,6 +134,7 @@ func newResume(env *Env) *cobra.Command {
 		Use:   "resume [ID] [TASK...]",
 		Short: "Go on with a stored session",
 		Long: "Go on with a stored session: with a task like \"forge run\", without one in the terminal interface. " +
+			"Provider and model are those of the session, unless flags or settings name others. " +
 			"Instructions and skills are read afresh; approvals of earlier runs are not restored.",
 		Example: "  forge resume --last\n  forge resume 3f2a \"now write the test\"\n  forge resume --last \"go on\" --json",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -196,10 +197,6 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	if err != nil {
 		return nil, err
 	}
-	choice, m, err := chooseModel(env, &settings.Values, known, keys)
-	if err != nil {
-		return nil, usageError{err}
-	}
 	if env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(runGCPercent)
 	}
@@ -211,6 +208,15 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	}()
 	if e.store, err = openStore(ctx, env, true); err != nil {
 		return e, err
+	}
+	earlier, err := f.find(ctx, e.store, root)
+	if err != nil {
+		return e, err
+	}
+	goOnWith(&settings.Values, earlier, known, keys, env)
+	choice, m, err := chooseModel(env, &settings.Values, known, keys)
+	if err != nil {
+		return e, usageError{err}
 	}
 	home, err := homeFolder(env)
 	if err != nil {
@@ -226,7 +232,23 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 	if err != nil {
 		return e, err
 	}
-	return e, f.resume(ctx, e)
+	if earlier.ID != "" {
+		err = e.app.Resume(ctx, earlier.ID)
+	}
+	return e, err
+}
+
+// goOnWith takes provider and model of an earlier session where the user names
+// neither, and there is a key.
+func goOnWith(v *config.Values, earlier session.Header, known *catalog.Catalog, keys *credential.Store, env *Env) {
+	if v.Provider != "" || v.Model != "" || v.Engine == app.EngineCodex || earlier.Info.Provider == "" || earlier.Info.Provider == app.EngineCodex {
+		return
+	}
+	same := *v
+	same.Provider, same.Model = earlier.Info.Provider, earlier.Info.Model
+	if _, err := app.Choose(&same, known, keys, env.Getenv); err == nil {
+		v.Provider, v.Model = same.Provider, same.Model
+	}
 }
 
 // runGCPercent keeps a long run small: 2,000 steps with 1 GB of tool output
@@ -261,31 +283,29 @@ func redactor(env *Env, c *config.Config, choice app.Choice) *redact.Redactor {
 	return redact.New(o)
 }
 
-// resume takes up the session that is named.
-func (f *runFlags) resume(ctx context.Context, e *engine) error {
-	id := f.session
+// find returns the session that the flags name, the zero Header for a new one.
+func (f *runFlags) find(ctx context.Context, store session.Store, root string) (session.Header, error) {
 	if f.last {
-		for h, err := range e.store.List(ctx, "") {
-			if err != nil {
-				return err
-			}
-			if h.Info.Workspace == e.app.Workspace().Dir() {
-				id = h.ID
-				break
+		resolved, err := filepath.EvalSymlinks(root)
+		if err != nil {
+			return session.Header{}, fmt.Errorf("find the workspace: %w", err)
+		}
+		root = resolved
+		for h, err := range store.List(ctx, "") {
+			if err != nil || h.Info.Workspace == root {
+				return h, err
 			}
 		}
-		if id == "" {
-			return usagef("no session of %s is stored; \"forge run\" begins one", e.app.Workspace().Dir())
-		}
+		return session.Header{}, usagef("no session of %s is stored; \"forge run\" begins one", root)
 	}
-	if id == "" {
-		return nil
+	if f.session == "" {
+		return session.Header{}, nil
 	}
-	full, err := session.Find(ctx, e.store, id)
+	id, err := session.Find(ctx, store, f.session)
 	if err != nil {
-		return usageError{err}
+		return session.Header{}, usageError{err}
 	}
-	return e.app.Resume(ctx, full)
+	return store.Header(ctx, id)
 }
 
 // run works on one task.

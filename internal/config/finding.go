@@ -116,7 +116,10 @@ type Error struct{ Faults []Finding }
 func (e *Error) Error() string {
 	texts := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
-		texts[i] = f.Place.String() + ": " + f.Text
+		texts[i] = f.Text
+		if place := f.Place.String(); place != "" && !strings.HasPrefix(f.Text, place+" ") {
+			texts[i] = place + ": " + f.Text
+		}
 	}
 	return ErrInvalid.Error() + ": " + strings.Join(texts, "; ")
 }
