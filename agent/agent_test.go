@@ -509,6 +509,9 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	if strings.Contains(res.Text, secret) {
 		t.Error("the result shows the secret")
 	}
+	if data, _ := json.Marshal(b.model.requests[1].Messages); !strings.Contains(string(data), "was run with the mark, not with the secret") {
+		t.Error("the model is not told that the call ran with a mark")
+	}
 	for i, r := range b.model.requests {
 		for _, m := range r.Messages {
 			if data, _ := json.Marshal(m); strings.Contains(string(data), secret) {

@@ -9,6 +9,7 @@ import (
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/policy"
 	"github.com/forge-agent/forge/projection"
+	"github.com/forge-agent/forge/redact"
 	"github.com/forge-agent/forge/tool"
 	"github.com/forge-agent/forge/trace"
 )
@@ -175,8 +176,16 @@ func (n *run) outcome(ctx context.Context, c message.ToolCall, again bool) (fate
 	if !decision.Allowed() {
 		return callDenied, plan, decision, tool.Failure(fmt.Sprintf("Not allowed: %s (%s). It was not run. Do without it, or say what you would need it for.", decision.Reason, decision.Source))
 	}
-	return callRun, plan, decision, plan.Run(ctx)
+	result := plan.Run(ctx)
+	if redact.Marked(c.Arguments) {
+		result.Text += redactedArguments
+	}
+	return callRun, plan, decision, result
 }
+
+// redactedArguments is told where a call did not do quite what it says: secrets
+// are taken out before anything is stored or run.
+const redactedArguments = "\n[Note of the harness: the call holds a mark [redacted:…] where text looked like a secret, and was run with the mark, not with the secret. Let the user put the real value in.]"
 
 // Repetition: a call that gives the same result again and again, with nothing
 // written in between, is no progress (fault B21).

@@ -123,7 +123,8 @@ func (n *run) recover(ctx context.Context, fit *contextwindow.Fit, attempt int, 
 	if err != nil {
 		if errors.Is(err, contextwindow.ErrNotRecovered) && attempt > 1 {
 			again := trace.Limit(fit)
-			again.Reason = trace.LimitOverflow
+			d := n.manager.Diagnose(fit)
+			again.Reason, again.Diagnosis = trace.LimitOverflow, &d
 			err = errors.Join(n.emit(again), err)
 		}
 		return nil, err

@@ -63,12 +63,13 @@ func (n *run) behindView(reason string, ephemeral bool) error {
 // sends it in the modes off and warn, and its provider says no; Codex would
 // drop the wrapper to make room.
 func (n *run) overWindow(f *contextwindow.Fit) error {
+	d := n.manager.Diagnose(f)
+	d.Remedy = "use the mode compact, or " + d.Remedy
 	l := trace.Limit(f)
+	l.Diagnosis = &d
 	if err := n.emit(l); err != nil {
 		return err
 	}
-	d := n.manager.Diagnose(f)
-	d.Remedy = "use the mode compact, or " + d.Remedy
 	return &contextwindow.LimitError{Budget: f.Budget, MandatoryTokens: f.MandatoryTokens, Breakdown: f.Breakdown, Largest: l.Largest, Diagnosis: d}
 }
 

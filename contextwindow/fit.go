@@ -73,7 +73,9 @@ func (m *Manager) conclude(f *Fit, generation int) (*Fit, error) {
 	if f.Action != Stop {
 		return f, nil
 	}
-	return f, m.limitError(f)
+	limit := m.limitError(f)
+	f.Diagnosis = &limit.Diagnosis
+	return f, limit
 }
 
 func (m *Manager) limitError(f *Fit) *LimitError {

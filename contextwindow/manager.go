@@ -249,6 +249,9 @@ type Fit struct {
 	// Warning is a line for people: the request is over budget and the mode
 	// warns, or a checkpoint took effect. Empty for none.
 	Warning string
+	// Diagnosis says what fills the window and what helps, where the action is
+	// Stop; nil otherwise.
+	Diagnosis *Diagnosis
 	// Relief lists what the mode Compact did to make the request fit, in
 	// order; Compactions are the checkpoints among it, Projections the tool
 	// results that were cleared.

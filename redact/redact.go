@@ -185,6 +185,9 @@ func (r *Redactor) search(s string) []Hit {
 	return merge(hits)
 }
 
+// Marked reports whether a text holds a mark that stands for a secret.
+func Marked(s string) bool { return strings.Contains(s, markStart+":") }
+
 // marked reports whether a text is a mark, or the rest of one.
 func marked(s string) bool {
 	return strings.Contains(s, markStart) || strings.Trim(s, "*") == ""

@@ -213,7 +213,7 @@ func Limit(f *contextwindow.Fit) *LimitReached {
 	}
 	p := &LimitReached{
 		Request: f.Step, Reason: reason, AvailableTokens: f.Budget.AvailableTokens, WindowTokens: f.Budget.WindowTokens,
-		MandatoryTokens: f.MandatoryTokens, Categories: f.Breakdown,
+		MandatoryTokens: f.MandatoryTokens, Categories: f.Breakdown, Diagnosis: f.Diagnosis,
 	}
 	for c, n := range f.Breakdown {
 		if n > f.Breakdown[p.Largest] {

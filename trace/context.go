@@ -2,6 +2,7 @@ package trace
 
 import (
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 )
@@ -69,6 +70,8 @@ type LimitReached struct {
 	// Categories is the whole request, Largest its heaviest category.
 	Categories budget.Breakdown `json:"categories"`
 	Largest    budget.Category  `json:"largest"`
+	// Diagnosis says what stands out and what helps, nil when nobody looked.
+	Diagnosis *contextwindow.Diagnosis `json:"diagnosis,omitempty"`
 }
 
 // Type returns TypeLimitReached.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/trace"
@@ -63,7 +64,8 @@ func oneOfEach() []trace.Payload {
 		&trace.ContextOverflow{Request: 1, Attempt: 1, Provider: "anthropic", Status: 400, Code: "invalid_request_error",
 			EstimatedTokens: 198000, UsedTokens: 201000, LimitTokens: 200000, Evidence: true},
 		&trace.LimitReached{Request: 1, Reason: trace.LimitMandatory, WindowTokens: 200000, AvailableTokens: 183616, MandatoryTokens: 190000,
-			Categories: categories, Largest: budget.ToolResults},
+			Categories: categories, Largest: budget.ToolResults, Diagnosis: &contextwindow.Diagnosis{Category: budget.ToolResults, Tokens: 4000, Percent: 80,
+				Item: "m12#0", Label: "read_file", ItemTokens: 3800, Remedy: "read this output in parts"}},
 		&trace.RequestCompleted{Request: 1, Attempt: 2, Outcome: trace.OutcomeAnswered, Usage: usage,
 			Comparison: &trace.Comparison{EstimatedTokens: 5000, BandTokens: 120, ReportedTokens: 5200}, CostUSD: &usd},
 		&trace.RequestCompleted{Request: 2, Attempt: 1, Outcome: trace.OutcomeFailed},

@@ -122,15 +122,23 @@ func (m Mark) sentence() string {
 	return text
 }
 
+// fills says what a request that was not sent consists of, and what helps.
+func fills(l *trace.LimitReached) string {
+	if l.Diagnosis == nil {
+		return categoryTitle(l.Largest)
+	}
+	return clean(l.Diagnosis.String())
+}
+
 // note says what went wrong with a request, empty when nothing did.
 func (q *Request) note() string {
 	switch {
 	case q.Limit != nil && q.Limit.Reason == trace.LimitNoProgress:
 		return fmt.Sprintf("not sent: nothing more could be left out, and it is %s over budget; mostly %s",
-			tokens(q.Limit.Categories.Total()-q.Limit.AvailableTokens), categoryTitle(q.Limit.Largest))
+			tokens(q.Limit.Categories.Total()-q.Limit.AvailableTokens), fills(q.Limit))
 	case q.Limit != nil:
 		return fmt.Sprintf("not sent: %s tokens cannot be left out, %s are available; mostly %s",
-			tokens(q.Limit.MandatoryTokens), tokens(q.Limit.AvailableTokens), categoryTitle(q.Limit.Largest))
+			tokens(q.Limit.MandatoryTokens), tokens(q.Limit.AvailableTokens), fills(q.Limit))
 	case q.Overflow != nil && q.Overflow.LimitTokens > 0:
 		return fmt.Sprintf("the provider refused it: %s tokens of %s", tokens(q.Overflow.UsedTokens), tokens(q.Overflow.LimitTokens))
 	case q.Overflow != nil:
