@@ -15,6 +15,7 @@ import (
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -368,6 +369,48 @@ func TestReminders(t *testing.T) {
 		if strings.Contains(c.tr.At(i).Text(), "tokens are left") {
 			t.Error("a reminder is in the transcript")
 		}
+	}
+}
+
+// P-REM-05: a request that fits goes out, whatever the reminder in it weighs;
+// the band of the estimate grows with it.
+func TestReminderNeverStopsARequest(t *testing.T) {
+	c := tokencount.New(words{}, tokencount.ProfileFor("openai"))
+	fit := func(window, answer int, s contextwindow.State) (*contextwindow.Fit, error) {
+		m, err := contextwindow.New(model.Capabilities{Model: "test", WindowTokens: window}, c, &contextwindow.Options{Mode: contextwindow.Compact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := record(t, say("u1", message.RoleUser, 100), say("a1", message.RoleAssistant, m.Budget().AvailableTokens-answer), say("u2", message.RoleUser, 100))
+		in := contextwindow.Input{Transcript: tr, Complete: true}
+		if err := m.Restore(in, s); err != nil {
+			t.Fatal(err)
+		}
+		return m.Fit(t.Context(), in)
+	}
+	given := contextwindow.State{FirstReminder: true, SecondReminder: true}
+	edges := 0
+	for n := range 60 {
+		window := 40_000 + 7*n
+		probe, err := fit(window, 760, contextwindow.State{})
+		if err != nil || probe.Reminder == "" {
+			t.Fatalf("window %d: reminder %q, %v", window, probe.Reminder, err)
+		}
+		// As heavy as it can be so that the reminder and nothing more fits.
+		room := probe.Budget.AvailableTokens - probe.Estimate.Tokens - probe.Estimate.BandTokens
+		for below := 760 - room*50/51 - 2; below <= 760-room*50/51+2; below++ {
+			without, err := fit(window, below, given)
+			with, withErr := fit(window, below, contextwindow.State{})
+			if err != nil || withErr != nil || len(without.Compactions) != len(with.Compactions) {
+				t.Fatalf("window %d, %d tokens below the budget: %v, with a reminder %v", window, below, err, withErr)
+			}
+			if with.Reminder == "" && len(with.Compactions) == 0 {
+				edges++
+			}
+		}
+	}
+	if edges == 0 {
+		t.Error("no reminder was left out: the test proves nothing")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/forge-agent/forge/activeview"
+	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/checkpoint"
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
@@ -187,6 +188,9 @@ func TestCompactProperties(t *testing.T) {
 			}
 			if f.Action == contextwindow.SendOverBudget || f.Action == contextwindow.Send && f.Estimate.Tokens > f.Budget.AvailableTokens {
 				t.Fatalf("request %d: %s with %d tokens of %d", f.Step, f.Action, f.Estimate.Tokens, f.Budget.AvailableTokens)
+			}
+			if f.Reminder != "" && f.Verdict != budget.Fits {
+				t.Fatalf("request %d: the reminder made it %s", f.Step, f.Verdict)
 			}
 			made := 0 // F-NOP-01: attempts and what they freed are told for each request
 			for _, c := range f.Compactions {

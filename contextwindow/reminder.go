@@ -31,6 +31,8 @@ func (m *Manager) remind(f *Fit) {
 	remaining := f.Budget.AvailableTokens - f.Estimate.Tokens
 	text, tier := "", Tier(0)
 	switch {
+	case f.Verdict != budget.Fits:
+		return
 	case remaining <= secondTierTokens && !m.claims.Second:
 		tier = 2
 		text = fmt.Sprintf("[Note of the harness: about %d tokens are left in this context window. Write down now what must be remembered: "+
@@ -43,14 +45,17 @@ func (m *Manager) remind(f *Fit) {
 		return
 	}
 	cost := m.counter.Text(text)
-	if f.weight()+cost > f.Budget.AvailableTokens {
-		return // a reminder must not push a request over its budget
+	f.sample.Counted[budget.Instructions] += cost
+	if m.weigh(f); f.Verdict != budget.Fits {
+		// A reminder must not push a request over its budget, nor must the band,
+		// which grows with it.
+		f.sample.Counted[budget.Instructions] -= cost
+		m.weigh(f)
+		return
 	}
 	f.Reminder, f.ReminderTier = text, tier
 	m.claims.First = true
 	m.claims.Second = m.claims.Second || tier == 2
-	f.sample.Counted[budget.Instructions] += cost
-	m.weigh(f)
 }
 
 // RequestNewContext notes that the model asked for a fresh context: the next
