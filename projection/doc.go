@@ -45,14 +45,15 @@
 // and saves r·D with every further request, where w is the price of writing to
 // the cache and r of reading from it. How many requests follow is not known.
 // So each request adds what the old output has cost it needlessly, r·D, to an
-// account, and the suffix is cleared whose account pays for the broken cache,
-// as one buys skis once renting has cost as much. Of the S tokens the newest
-// results count in full, since every clearing pays for them; what stands before
-// them is written anew once, whenever the clearing comes, and counts half. A
-// clearing may put the total above that of a conversation that is never
-// cleared, for a while: by no more than MostOverspend, when the total is back
-// within 2 % soon, and not before the conversation has lasted. When the cache
-// has expired or is broken, or when a price step is ahead, it acts at once.
+// account, and the suffix is cleared whose account pays for a share of the
+// broken cache, as one buys skis once renting has cost enough. The newest
+// results, which every clearing writes anew, and what stands before them have
+// shares of their own, and a clearing waits for a moment at which little stands
+// behind it. It must be back within 100 requests. It may put the total above
+// that of a conversation that is never cleared, for a while: by no more than
+// MostOverspend, not for long, and by the less the younger the conversation is.
+// When the cache has expired or is broken, or when a price step is ahead, it
+// acts at once.
 //
 // Package projection does no input or output, reads no clock and knows no
 // provider. It does not apply anything to a view, and it does not count

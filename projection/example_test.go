@@ -28,11 +28,9 @@ func ExampleStandIn() {
 	// [cleared tool output: bash, succeeded, 2184 bytes, hash 0b31fe1188cd, recall #12]
 	// ok  example.com/a  0.1s
 	// ok  example.com/b  0.2s
-	// ok  example.com/b  0.2s
-	// ok  example
+	// ok  e
 	// […]
-	// 0.2s
-	// ok  example.com/b  0.2s
+	// xample.com/b  0.2s
 }
 
 // Fresh output is cut before it is first sent.
@@ -78,13 +76,15 @@ func ExampleScheduler() {
 	spent := s.Spent()
 	fmt.Printf("input cost $%.3f instead of $%.3f\n", spent.USD, spent.AppendOnlyUSD)
 	// Output:
-	// request 20: 17 results, 19380 tokens less, $0.0153 now for $0.0058 with each request
-	// request 26: 6 results, 6840 tokens less, $0.0111 now for $0.0021 with each request
-	// request 31: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
-	// request 36: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
-	// request 41: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
-	// request 46: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
-	// request 51: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
-	// request 57: 6 results, 6840 tokens less, $0.0111 now for $0.0021 with each request
-	// input cost $0.812 instead of $1.192
+	// request 13: 10 results, 11400 tokens less, $0.0126 now for $0.0034 with each request
+	// request 18: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 23: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 28: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 33: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 38: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 43: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 48: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 53: 5 results, 5700 tokens less, $0.0107 now for $0.0017 with each request
+	// request 59: 6 results, 6840 tokens less, $0.0111 now for $0.0021 with each request
+	// input cost $0.804 instead of $1.192
 }

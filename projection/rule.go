@@ -1,38 +1,39 @@
 package projection
 
-// The rule's numbers were searched on recorded sessions, on variants of them
-// and on joins of them; see docs/measured.md, "Projection".
+import "math"
+
+// The rule's numbers were searched on recorded sessions, on variants of them,
+// on joins of them and on sessions with even and with uneven output; see
+// docs/measured.md, "Projection".
 const (
 	// DefaultMostOverspend is the default of Options.MostOverspend.
-	DefaultMostOverspend = 0.15
-	// breakWeight is how often what was missed must have paid for the newest
+	DefaultMostOverspend = 0.3
+	// newestWeight is how often what was missed must have paid for the newest
 	// results that a clearing makes the provider write anew. They are paid
-	// with every clearing, so fewer clearings are cheaper: where output comes
-	// in evenly, the cheapest moment is when what was missed since the last
-	// one equals that price.
-	breakWeight = 1.33
-	// onceWeight is the same for what stands between the first change and
-	// those results. It is written anew once, whenever the clearing comes, and
-	// waiting only adds to it. So it counts less.
-	onceWeight = 0.5
+	// with every clearing, so fewer clearings are cheaper.
+	newestWeight = 0.54
+	// olderWeight is the same for what stands between the first change and
+	// those results. It is written anew once, whenever the clearing comes, but
+	// it has to come back in what is left of the conversation.
+	olderWeight = 0.68
 	// lookAhead is how much of what has passed is expected to come.
-	lookAhead = 0.17
+	lookAhead = 0.18
 	// What is expected may pay for a broken cache as a whole in the first
 	// hopeRequests, and after that for less and less of it. A conversation
 	// that lasts gets more to clear, and one large clearing costs less than
 	// two small ones.
-	hopeRequests = 40
-	// A clearing may put the total above the tolerated overspend only when it
-	// is back below in recoverRequests.
-	tolerated       = 0.016
-	recoverRequests = 11
-	// A clearing that overspends must pay back in paybackShare of the requests
-	// that have passed since the first warmUpRequests, and for a start in
-	// quickRequests: most conversations that have lasted go on for a while,
-	// and of a young one nobody knows.
-	warmUpRequests = 13
-	paybackShare   = 0.54
-	quickRequests  = 2
+	hopeRequests = 4.6
+	// No clearing may take longer than mostPaybackRequests to pay back, and one
+	// that overspends no longer than paybackRequests.
+	mostPaybackRequests = 100
+	paybackRequests     = 39.6
+	// It may leave the total above that of never clearing by
+	// toleratedPerRequest for each request after the first youngRequests, and
+	// by what comes back in recoverRequests: of a young conversation nobody
+	// knows whether it lasts, and an old one has much to save.
+	toleratedPerRequest = 0.0044
+	youngRequests       = 29.1
+	recoverRequests     = 3.94
 	// stepRequests is for how many requests at least a conversation that
 	// reaches a price step is expected to stay above it.
 	stepRequests = 5
@@ -43,6 +44,8 @@ const (
 func (s *Scheduler) bestCut(d Decision) (cut, Reason) {
 	now := s.rateSum + ratesAt(s.prices, d.TokensBefore).read
 	penalty := times(ratesAt(s.prices, d.TokensBefore).write, float64(s.rereadTokens))
+	s.decisions++
+	s.behindTokens += s.behind()
 	best, bestValue, reason := cut{group: -1}, 0.0, ReasonNotYet
 	saved, missed, least := 0, 0.0, 0.0
 	for i := len(s.groups) - 1; i >= 0; i-- {
@@ -56,11 +59,11 @@ func (s *Scheduler) bestCut(d Decision) (cut, Reason) {
 		if i == len(s.groups)-1 {
 			least = extra // what the newest results cost, from wherever is cut
 		}
-		value := missed + min(s.expected(c, d), times(s.hope(), extra)) - penalty - toEarn(extra, least)
+		value := missed + s.expected(c, extra) + s.stepValue(c, d) - penalty - s.toEarn(extra, least)
 		if value <= bestValue {
 			continue
 		}
-		if s.overspends(c, d) {
+		if c.extraUSD > times(c.perRequestUSD, mostPaybackRequests) || s.overspends(c, d) {
 			if best.group < 0 {
 				reason = ReasonOverspend
 			}
@@ -74,35 +77,46 @@ func (s *Scheduler) bestCut(d Decision) (cut, Reason) {
 	return best, reason
 }
 
+// behind is what stands behind everything that may be cleared.
+func (s *Scheduler) behind() int {
+	if s.aged >= len(s.observations) {
+		return s.lengthTokens
+	}
+	return s.lengthTokens - (s.observations[s.aged].at - s.clearedTokens)
+}
+
 // toEarn is what must have been missed before a clearing that costs extra,
 // when the smallest one costs least.
-func toEarn(extra, least float64) float64 {
-	return times(breakWeight, min(extra, least)) + times(onceWeight, max(0, extra-least))
+func (s *Scheduler) toEarn(extra, least float64) float64 {
+	usual := float64(s.behindTokens) / float64(s.decisions)
+	// The fourth root of how much stands there now, beside what usually does: a
+	// clearing waits for a moment at which it breaks little.
+	moment := math.Sqrt(math.Sqrt(max(0.1, min(10, float64(s.behind())/max(1, usual)))))
+	return times(times(newestWeight, moment), min(extra, least)) + times(olderWeight, max(0, extra-least))
 }
 
 // expected is what a cut will save in the requests that can be expected after
-// this one. A price step counts only until the conversation has grown up to it
-// again.
-func (s *Scheduler) expected(c cut, d Decision) float64 {
-	ahead := times(lookAhead, float64(s.requests))
-	e := times(ahead, c.perRequestUSD-c.stepUSD)
-	if c.stepUSD > 0 {
-		growth := max(1, s.lengthTokens/(s.requests+1))
-		room := 0
-		for _, t := range s.prices.Tiers {
-			if after := d.TokensBefore - c.savedTokens; after <= t.AboveInputTokens {
-				room = t.AboveInputTokens - after
-				break
-			}
-		}
-		e += times(min(max(ahead, stepRequests), float64(room/growth)), c.stepUSD)
-	}
-	return e
+// this one, price steps aside. It may pay for a share of the broken cache only.
+func (s *Scheduler) expected(c cut, extra float64) float64 {
+	saves := times(times(lookAhead, float64(s.requests)), c.perRequestUSD-c.stepUSD)
+	return min(saves, times(min(1, hopeRequests/float64(s.requests+1)), extra))
 }
 
-// hope is the share of a broken cache that expectation may pay for.
-func (s *Scheduler) hope() float64 {
-	return min(1, hopeRequests/float64(s.requests+1))
+// stepValue is what a cut saves by staying below a price step, until the
+// conversation has grown up to it again.
+func (s *Scheduler) stepValue(c cut, d Decision) float64 {
+	if c.stepUSD <= 0 {
+		return 0
+	}
+	growth := max(1, s.lengthTokens/(s.requests+1))
+	room := 0
+	for _, t := range s.prices.Tiers {
+		if after := d.TokensBefore - c.savedTokens; after <= t.AboveInputTokens {
+			room = t.AboveInputTokens - after
+			break
+		}
+	}
+	return times(min(max(times(lookAhead, float64(s.requests)), stepRequests), float64(room/growth)), c.stepUSD)
 }
 
 // overspends reports whether a cut would put the total too far above that of a
@@ -118,9 +132,10 @@ func (s *Scheduler) overspends(c cut, d Decision) bool {
 	if total > times(1+s.mostOverspend, appendOnly) {
 		return true
 	}
-	if c.extraUSD > times(c.perRequestUSD, max(quickRequests, times(paybackShare, float64(s.requests-warmUpRequests)))) {
+	if c.extraUSD > times(c.perRequestUSD, paybackRequests) {
 		return true
 	}
+	tolerated := times(toleratedPerRequest, max(0, float64(s.requests)-youngRequests))
 	over := total - times(1+tolerated, appendOnly)
 	return over > times(recoverRequests, c.perRequestUSD+times(tolerated, step))
 }

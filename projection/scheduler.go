@@ -67,10 +67,14 @@ type Scheduler struct {
 	late          []int
 
 	requests int
-	rateSum  float64 // sum over the requests of the cached rate: what one token cost so far
-	cache    cacheState
-	next     request // the request that is being prepared
-	spent    Spending
+	// behindTokens is the sum over the decisions of what stood behind all that
+	// may be cleared.
+	behindTokens int
+	decisions    int
+	rateSum      float64 // sum over the requests of the cached rate: what one token cost so far
+	cache        cacheState
+	next         request // the request that is being prepared
+	spent        Spending
 	// reread is what was read again after it had been cleared, halved with
 	// each clearing.
 	rereadTokens int

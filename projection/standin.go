@@ -15,7 +15,7 @@ import (
 const (
 	// DefaultTargetBytes leaves room for a line or two of the output. The
 	// call stands in the view right before it and says what was asked for.
-	DefaultTargetBytes = 200
+	DefaultTargetBytes = 160
 	// DefaultFailureTargetBytes keeps what went wrong readable.
 	DefaultFailureTargetBytes = 800
 )

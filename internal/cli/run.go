@@ -206,17 +206,24 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 			err = errors.Join(err, e.close())
 		}
 	}()
-	if e.store, err = openStore(ctx, env, true); err != nil {
-		return e, err
+	var earlier session.Header
+	if f.last || f.session != "" {
+		if e.store, err = openStore(ctx, env, true); err != nil {
+			return e, err
+		}
+		if earlier, err = f.find(ctx, e.store, root); err != nil {
+			return e, err
+		}
+		goOnWith(&settings.Values, earlier, known, keys, env)
 	}
-	earlier, err := f.find(ctx, e.store, root)
-	if err != nil {
-		return e, err
-	}
-	goOnWith(&settings.Values, earlier, known, keys, env)
 	choice, m, err := chooseModel(env, &settings.Values, known, keys)
 	if err != nil {
 		return e, usageError{err}
+	}
+	if e.store == nil { // nothing is stored before a model can be asked
+		if e.store, err = openStore(ctx, env, true); err != nil {
+			return e, err
+		}
 	}
 	home, err := homeFolder(env)
 	if err != nil {
@@ -283,7 +290,7 @@ func redactor(env *Env, c *config.Config, choice app.Choice) *redact.Redactor {
 	return redact.New(o)
 }
 
-// find returns the session that the flags name, the zero Header for a new one.
+// find returns the session that the flags name.
 func (f *runFlags) find(ctx context.Context, store session.Store, root string) (session.Header, error) {
 	if f.last {
 		resolved, err := filepath.EvalSymlinks(root)
@@ -297,9 +304,6 @@ func (f *runFlags) find(ctx context.Context, store session.Store, root string) (
 			}
 		}
 		return session.Header{}, usagef("no session of %s is stored; \"forge run\" begins one", root)
-	}
-	if f.session == "" {
-		return session.Header{}, nil
 	}
 	id, err := session.Find(ctx, store, f.session)
 	if err != nil {

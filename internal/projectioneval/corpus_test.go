@@ -70,9 +70,8 @@ func TestReport(t *testing.T) {
 }
 
 // Long sessions, of seeds that the numbers of the rule were not searched on:
-// none is above 1.02 × never clearing, and the mean stays near the best where
-// cached reads cost a tenth. At lower prices the best clearing needs more
-// credit than MostOverspend gives.
+// none is above 1.02 × never clearing, and the mean stays near the best. Where
+// cached reads cost least the best clearing borrows more than the rule may.
 func TestLongSessions(t *testing.T) {
 	dir := os.Getenv("FORGE_CORPUS")
 	if dir == "" {
@@ -94,7 +93,7 @@ func TestLongSessions(t *testing.T) {
 				t.Errorf("%s at %s: %.3f of never clearing", o.series.Name, p.Name, o.toNever())
 			}
 		}
-		if limit := []float64{1.08, 1.10, 1.17}[i]; means[p.Name] > limit {
+		if limit := []float64{1.03, 1.06, 1.10}[i]; means[p.Name] > limit {
 			t.Errorf("%s: mean %.3f of the best, more than %.2f", p.Name, means[p.Name], limit)
 		}
 	}

@@ -66,9 +66,18 @@ func reportLong(w io.Writer, dir string, seed uint64) error {
 				above++
 			}
 		}
+		var ends stops
+		for _, o := range os {
+			for t := range o.ours {
+				if t+1 >= minStop && o.series.Steps[t].Ends {
+					ends.add(o.ours[t], o.never[t], o.best[t])
+				}
+			}
+		}
 		over := len(slices.DeleteFunc(slices.Clone(os), func(o outcome) bool { return o.toNever() <= 1.02 }))
 		fmt.Fprintf(w, "%s: ours/best mean %.3f max %.3f; of never together: best %.3f, ours %.3f; ours/never max %.3f, above 1.02 in %d; on its way the best is above %.2f in %d, at most %.3f\n",
 			p.Name, mean(os, outcome.toBest), most(os, outcome.toBest), best/never, ours/never, most(os, outcome.toNever), over, 1+projection.DefaultMostOverspend, above, excess)
+		fmt.Fprintf(w, "%s: at the ends of runs %v\n", p.Name, ends)
 	}
 	fmt.Fprintln(w)
 	return nil

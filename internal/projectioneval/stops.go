@@ -15,6 +15,7 @@ const minStop = 5
 // does not know the future can be good at every place.
 type stops struct {
 	count, above int // all, and those above 1.02 × never clearing
+	far          int // those above 1.2 × the best
 	worst        float64
 	bestSum      float64
 }
@@ -26,11 +27,15 @@ func (s *stops) add(ours, never, best float64) {
 	if ours > 1.02*never {
 		s.above++
 	}
+	if ours > 1.2*best {
+		s.far++
+	}
 }
 
 func (s stops) String() string {
-	return fmt.Sprintf("%6d stops: ours/best mean %.3f; ours/never max %.3f, above 1.02 in %.2f %%",
-		s.count, s.bestSum/float64(max(1, s.count)), s.worst, 100*float64(s.above)/float64(max(1, s.count)))
+	n := float64(max(1, s.count))
+	return fmt.Sprintf("%6d stops: ours/best mean %.3f, above 1.2 in %.2f %%; ours/never max %.3f, above 1.02 in %.2f %%",
+		s.count, s.bestSum/n, 100*float64(s.far)/n, s.worst, 100*float64(s.above)/n)
 }
 
 func reportStops(w io.Writer, all []*clearing.Series, verbose bool) error {
