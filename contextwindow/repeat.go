@@ -25,7 +25,7 @@ type repeater func(t *transcript.Transcript, o projection.Observation) (projecti
 func (m *Manager) newRepeats(record *[]Repeat, f *Fit) repeater {
 	return func(t *transcript.Transcript, o projection.Observation) (projection.Observation, error) {
 		sameAs, ok := m.scheduler.Shown(o.Content)
-		if !ok || m.view.Hidden(sameAs.Message) {
+		if !ok || m.view.Hidden(sameAs.Message) || m.compactionIsNear() {
 			return o, nil
 		}
 		text, worth, err := m.pointer(t, o, sameAs)
@@ -40,6 +40,12 @@ func (m *Manager) newRepeats(record *[]Repeat, f *Fit) repeater {
 		f.Projections = append(f.Projections, ProjectionReport{Result: o.Ref, TokensBefore: o.Tokens, TokensAfter: repeated.Tokens})
 		return repeated, nil
 	}
+}
+
+// compactionIsNear reports whether the window is nearly full. What a pointer
+// names may be inside a checkpoint then before the model is done with it.
+func (m *Manager) compactionIsNear() bool {
+	return m.view.Breakdown().Total() > m.budget.AvailableTokens*3/4
 }
 
 // recordedRepeats does again what is recorded, and nothing else.

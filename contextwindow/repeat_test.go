@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/contextwindow"
@@ -63,8 +64,8 @@ func TestRepeatedOutputPointsToTheFirst(t *testing.T) {
 	}
 }
 
-// What was cleared cannot be pointed to: the output comes whole again.
-func TestRepeatOfClearedOutputIsShown(t *testing.T) {
+// readMany is a conversation with seven results; it returns the first.
+func readMany(t *testing.T) (*conversation, transcript.Ref) {
 	c := converse(t, 100_000, contextwindow.Compaction{})
 	c.user("Read it.")
 	first := c.answers(output("a.go", 900))
@@ -72,7 +73,13 @@ func TestRepeatOfClearedOutputIsShown(t *testing.T) {
 		c.answers(output(fmt.Sprint("other", i), 900))
 	}
 	c.fit()
-	c.in.Idle = 48 * 60 * 60 * 1e9 // the cache is gone: old output is cleared
+	return c, first
+}
+
+// What was cleared cannot be pointed to: the output comes whole again.
+func TestRepeatOfClearedOutputIsShown(t *testing.T) {
+	c, first := readMany(t)
+	c.in.Idle = 48 * time.Hour // the cache is gone: old output is cleared
 	c.answers(output("last", 900))
 	if f := c.fit(); len(f.Projections) == 0 || f.Projections[0].Result != first {
 		t.Fatalf("projections %+v", f.Projections)
@@ -87,13 +94,7 @@ func TestRepeatOfClearedOutputIsShown(t *testing.T) {
 // The first output stays for as long as a pointer to it is among the newest,
 // and may go afterwards.
 func TestFirstOutputIsHeldByItsRepeat(t *testing.T) {
-	c := converse(t, 100_000, contextwindow.Compaction{})
-	c.user("Read it.")
-	first := c.answers(output("a.go", 900))
-	for i := range 6 {
-		c.answers(output(fmt.Sprint("other", i), 900))
-	}
-	c.fit()
+	c, first := readMany(t)
 	c.answers(output("a.go", 900))
 	cleared := func(f *contextwindow.Fit) bool {
 		for _, p := range f.Projections {
@@ -103,7 +104,7 @@ func TestFirstOutputIsHeldByItsRepeat(t *testing.T) {
 		}
 		return false
 	}
-	c.in.Idle = 48 * 60 * 60 * 1e9
+	c.in.Idle = 48 * time.Hour
 	if f := c.fit(); cleared(f) || len(f.Projections) < 2 {
 		t.Fatalf("projections %+v", f.Projections)
 	}
@@ -112,9 +113,30 @@ func TestFirstOutputIsHeldByItsRepeat(t *testing.T) {
 		c.in.Idle = 0
 		c.fit()
 	}
-	c.in.Idle = 48 * 60 * 60 * 1e9
+	c.in.Idle = 48 * time.Hour
 	c.answers(output("last", 900))
 	if f := c.fit(); !cleared(f) {
 		t.Fatalf("projections %+v", f.Projections)
+	}
+}
+
+// A pointer names what stands further up, so it is no use where a checkpoint
+// will soon take that away.
+func TestNoPointerInAWindowThatIsNearlyFull(t *testing.T) {
+	pointers := func(words int) int {
+		c := converse(t, 20_000, contextwindow.Compaction{})
+		c.user("Read it.")
+		c.answers(output("a.go", 900))
+		c.answer(words)
+		c.fit()
+		c.answers(output("a.go", 900))
+		return len(c.fit().Projections)
+	}
+	room := converse(t, 20_000, contextwindow.Compaction{}).m.Budget().AvailableTokens
+	if n := pointers(room/2 - 2000); n != 1 {
+		t.Errorf("in a half empty window: %d pointers", n)
+	}
+	if n := pointers(room*3/4 - 1500); n != 0 {
+		t.Errorf("in a nearly full window: %d pointers", n)
 	}
 }
