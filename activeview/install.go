@@ -157,11 +157,30 @@ func (v *View) Project(ref transcript.Ref, standIn, reason string) error {
 	if err := v.project(ref, standIn, reason); err != nil {
 		return err
 	}
-	v.stale = true
-	if ref.Message < v.sent {
+	switch {
+	case ref.Message < v.sent:
+		v.stale = true
 		v.generation++
+	case v.sent == 0:
+		v.stale = true
+	case !v.stale:
+		v.replace(ref.Message)
 	}
 	return nil
+}
+
+// replace puts message i anew into the messages, behind which only new ones
+// stand. Slices that were returned before end before it.
+func (v *View) replace(i int) {
+	at := len(v.messages)
+	for _, e := range v.between(i, v.seen()) {
+		if !e.hidden {
+			at--
+		}
+	}
+	if e := v.entry(i); !e.hidden {
+		v.messages[at] = e.message
+	}
 }
 
 // LeaveOut takes the messages of a turn that was never completed out of the

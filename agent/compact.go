@@ -95,7 +95,7 @@ func (a *Agent) Compact(ctx context.Context, r Request, o contextwindow.ManualOp
 	if err := m.Apply(in, p); err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
-	if err := a.keepCheckpoints(ctx, m); err != nil {
+	if err := a.keepCheckpoints(ctx, m, true); err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
 	// The events are those of a Fit that made this compaction.

@@ -25,9 +25,11 @@ type keptWindow struct {
 	// State is that of the checkpoint, without what the requests tell.
 	State contextwindow.State `json:"state"`
 	// Requests is how many were stored before it, Progress what the next one
-	// will tell: it counts while that one is not stored.
+	// will tell: it counts while that one is not stored. What a person asked for
+	// between two requests (Manual) no request tells.
 	Requests int                    `json:"requests"`
 	Progress contextwindow.Progress `json:"progress"`
+	Manual   bool                   `json:"manual,omitempty"`
 }
 
 // newManager makes a manager for the session as it is.
@@ -129,7 +131,10 @@ func (a *Agent) keptState(ctx context.Context) (contextwindow.State, error) {
 		return contextwindow.State{}, nil
 	}
 	state := kept.State
-	for _, r := range requests {
+	for i, r := range requests {
+		if i == kept.Requests && kept.Manual {
+			state.Add(kept.Progress)
+		}
 		var p contextwindow.Progress
 		if len(r.Window) > 0 && json.Unmarshal(r.Window, &p) == nil {
 			state.Add(p)
@@ -148,7 +153,7 @@ func (n *run) keepFit(ctx context.Context, f *contextwindow.Fit, trigger trace.T
 	n.result.Totals.Projections += len(f.Projections)
 	n.summary.look(f)
 	if len(f.Compactions) > 0 {
-		if err := n.a.keepCheckpoints(ctx, n.manager); err != nil {
+		if err := n.a.keepCheckpoints(ctx, n.manager, false); err != nil {
 			return err
 		}
 	}
@@ -186,11 +191,11 @@ func made(f *contextwindow.Fit) int {
 
 // keepCheckpoints stores the records of the chain that are new, the last one
 // together with the window that it begins.
-func (a *Agent) keepCheckpoints(ctx context.Context, m *contextwindow.Manager) error {
+func (a *Agent) keepCheckpoints(ctx context.Context, m *contextwindow.Manager, manual bool) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	s := a.opts.Session
-	body, err := json.Marshal(keptWindow{State: m.Base(), Requests: a.requests, Progress: m.Progress(true)})
+	body, err := json.Marshal(keptWindow{State: m.Base(), Requests: a.requests, Progress: m.Progress(true), Manual: manual})
 	if err != nil {
 		return fmt.Errorf("store checkpoint: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/message"
 	"github.com/forge-agent/forge/model"
+	"github.com/forge-agent/forge/projection"
 	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/transcript"
 )
@@ -369,6 +370,95 @@ func TestReminders(t *testing.T) {
 		if strings.Contains(c.tr.At(i).Text(), "tokens are left") {
 			t.Error("a reminder is in the transcript")
 		}
+	}
+}
+
+// F-RUN-03: what the model has not seen is not cleared, not even right after a
+// compaction; and the request after one finds what that one has written.
+func TestAfterACompaction(t *testing.T) {
+	c := converse(t, 20_000, contextwindow.Compaction{RecentTailTokens: 500, SummaryTargetTokens: 300})
+	compacted := false
+	for i := 0; !compacted; i++ {
+		c.turn(fmt.Sprintf("Question %d?", i), 6, 40)
+		c.answer(300)
+		compacted = len(c.fit().Compactions) > 0
+	}
+	call, results := message.Message{Role: message.RoleAssistant}, message.Message{Role: message.RoleTool}
+	for i := range 10 {
+		id := fmt.Sprint("new", i)
+		call.Blocks = append(call.Blocks, message.ToolCall{ID: id, Name: "read_file", Arguments: `{"path":"` + id + `"}`})
+		results.Blocks = append(results.Blocks, message.ToolResult{CallID: id, Content: output(id, 300)})
+	}
+	c.add(call)
+	c.add(results)
+	f := c.fit()
+	for _, p := range f.Projections {
+		if p.Result.Message == c.tr.Len()-1 {
+			t.Errorf("%v was cleared before the model saw it", p.Result)
+		}
+	}
+	for _, d := range f.Clearings {
+		if d.Reason == projection.ReasonBroken {
+			t.Errorf("the cache is taken for broken: %+v", d)
+		}
+	}
+}
+
+// A compaction that a person asked for between two requests is found again after
+// a restart, whatever came since the last request, and so is what it means for
+// clearing: from the whole state, and from what is stored piece by piece.
+func TestRestartAfterManualCompaction(t *testing.T) {
+	for _, later := range []int{0, 3} {
+		chain := &checkpoint.Chain{}
+		c := converse(t, 100_000, contextwindow.Compaction{Chain: chain})
+		var kept contextwindow.State
+		for i := range 8 {
+			c.turn(fmt.Sprintf("Question %d?", i), 3, 300)
+			c.fit()
+			kept.Add(c.m.Progress(false))
+		}
+		for i := range later {
+			c.turn(fmt.Sprintf("Later %d?", i), 2, 300)
+		}
+		c.user("Now compact.")
+		plan, err := c.m.Plan(t.Context(), c.in, contextwindow.ManualOptions{TailTokens: 2000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.m.Apply(c.in, plan); err != nil {
+			t.Fatal(err)
+		}
+		kept.Add(c.m.Progress(false))
+		base := c.m.Base()
+		base.Clearings, base.Answered, base.Model, base.FirstReminder, base.SecondReminder = kept.Clearings, kept.Answered, kept.Model, kept.FirstReminder, kept.SecondReminder
+		whole := c.m.State()
+		c.turn("And on?", 6, 300)
+		live := c.fit()
+		for name, s := range map[string]contextwindow.State{"whole": whole, "pieces": base} {
+			again := converse(t, 100_000, contextwindow.Compaction{Chain: chain})
+			again.in = c.in
+			if err := again.m.Restore(c.in, s); err != nil {
+				t.Fatalf("%s, %d turns later: %v", name, later, err)
+			}
+			if f := again.fit(); f.CountedTokens != live.CountedTokens || len(f.Projections) != len(live.Projections) || string(encode(again.m.View())) != string(encode(c.m.View())) {
+				t.Errorf("%s, %d turns later: %d tokens and %d stand-ins, live %d and %d", name, later, f.CountedTokens, len(f.Projections), live.CountedTokens, len(live.Projections))
+			}
+		}
+	}
+}
+
+// A model that answers for the first time finds no cache, after a restart too.
+func TestModelChangeBreaksTheCache(t *testing.T) {
+	c, _ := readMany(t)
+	again := converse(t, 100_000, contextwindow.Compaction{})
+	again.in = c.in
+	if err := again.m.Restore(c.in, c.m.State()); err != nil {
+		t.Fatal(err)
+	}
+	c.in.Model, again.in.Model = "another", "another"
+	live, restored := c.fit(), again.fit()
+	if len(live.Projections) == 0 || len(restored.Projections) != len(live.Projections) || string(encode(c.m.View())) != string(encode(again.m.View())) {
+		t.Errorf("live %+v, restored %+v", live.Projections, restored.Projections)
 	}
 }
 

@@ -32,7 +32,7 @@ func (m *Manager) Fit(ctx context.Context, in Input) (*Fit, error) {
 		f.Model = m.capabilities.Model
 	}
 	if m.mode == Compact {
-		broken := m.step > 1 && (m.view.Generation() != generation || f.Model != m.lastModel)
+		broken := m.step > 1 && m.view.Generation() != generation || m.lastModel != "" && f.Model != m.lastModel
 		if err := m.leaveOpaque(in); err != nil {
 			return nil, err
 		}

@@ -123,6 +123,7 @@ type Manager struct {
 	clearings   []Clearing // what the scheduler saw, for a restart
 	told        int        // clearings that Progress has returned
 	observed    int        // messages that the scheduler has
+	before      int        // messages that were sent before a restart
 	answered    bool       // the last request went out
 	lastModel   string
 	compacted   map[message.Hash]bool // ranges that were summarized

@@ -211,6 +211,9 @@ func (m *Manager) Apply(in Input, p *Plan) error {
 			return fmt.Errorf("keep checkpoint: %w", err)
 		}
 	}
+	if err := m.beginManual(in, p.Cut.Through); err != nil {
+		return err
+	}
 	m.windows++
 	if err := m.show(in.Transcript, p.Checkpoint, p.Cut.Through, p.Users, p.Kept); err != nil {
 		return err

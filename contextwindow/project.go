@@ -24,6 +24,8 @@ type ProjectionReport struct {
 type Clearing struct {
 	// Messages is the length of the transcript.
 	Messages int `json:"messages"`
+	// Manual: a compaction that a person asked for, between two requests.
+	Manual bool `json:"manual,omitempty"`
 	// Query is what was asked.
 	Query projection.Query `json:"query"`
 	// Repeats are the new results that point to earlier ones.
@@ -32,10 +34,12 @@ type Clearing struct {
 	Cleared [][]transcript.Ref `json:"cleared,omitempty"`
 	// Broken: the cache was known to be broken.
 	Broken bool `json:"broken,omitempty"`
-	// From and Tokens describe a compaction after the decisions; From is -1
-	// without one.
-	From   int `json:"from"`
-	Tokens int `json:"tokens,omitempty"`
+	// From, Tokens and FrontTokens describe a compaction after the decisions:
+	// the first message of the conversation that is left, what that weighs, and
+	// what stands before it. From is -1 without one.
+	From        int `json:"from"`
+	Tokens      int `json:"tokens,omitempty"`
+	FrontTokens int `json:"frontTokens,omitempty"`
 	// Sent: the request went out.
 	Sent bool `json:"sent,omitempty"`
 }
@@ -72,16 +76,35 @@ func (m *Manager) observe(t *transcript.Transcript, end int, repeat repeater) er
 	return nil
 }
 
-// beginClearing opens the scheduler's record of a request, after the one
-// before it was answered.
-func (m *Manager) beginClearing(in Input, broken bool, f *Fit) error {
+// endClearing closes the record of a request that was answered.
+func (m *Manager) endClearing() {
 	if n := len(m.clearings); n > 0 && m.answered {
 		m.clearings[n-1].Sent = true
 		m.scheduler.Sent()
 	}
 	m.answered = false
+}
+
+// beginManual opens a record of its own for a manual compaction: that of the
+// request before it was told already (Progress).
+func (m *Manager) beginManual(in Input, through int) error {
+	if m.mode != Compact {
+		return nil
+	}
+	m.endClearing()
+	if err := m.observe(in.Transcript, through, m.recordedRepeats(nil)); err != nil {
+		return err
+	}
+	m.clearings = append(m.clearings, Clearing{Messages: m.observed, Manual: true, From: -1})
+	return nil
+}
+
+// beginClearing opens the scheduler's record of a request, after the one
+// before it was answered.
+func (m *Manager) beginClearing(in Input, broken bool, f *Fit) error {
+	m.endClearing()
 	var repeats []Repeat
-	if err := m.observe(in.Transcript, in.Transcript.Len(), m.newRepeats(&repeats, f)); err != nil {
+	if err := m.observe(in.Transcript, in.Transcript.Len(), m.newRepeats(in, &repeats, f)); err != nil {
 		return err
 	}
 	if broken {
@@ -186,9 +209,11 @@ func (m *Manager) compactedTo(through int) {
 		tokens += m.view.EntryTokens(i)
 	}
 	m.observed = max(m.observed, through)
-	m.scheduler.Compacted(through, tokens)
+	front := max(0, m.view.Breakdown().Total()-tokens)
+	m.scheduler.Compacted(through, tokens, front)
 	if n := len(m.clearings); n > 0 {
-		m.clearings[n-1].From, m.clearings[n-1].Tokens = through, tokens
+		c := &m.clearings[n-1]
+		c.From, c.Tokens, c.FrontTokens = through, tokens, front
 	}
 }
 
@@ -224,7 +249,9 @@ func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error
 		if c.Broken {
 			m.scheduler.CacheBroken()
 		}
-		m.scheduler.Decide(c.Query)
+		if !c.Manual {
+			m.scheduler.Decide(c.Query)
+		}
 		for _, refs := range c.Cleared {
 			refs = slices.DeleteFunc(slices.Clone(refs), func(ref transcript.Ref) bool { return m.view.Hidden(ref.Message) })
 			for _, ref := range refs {
@@ -238,7 +265,7 @@ func (m *Manager) replayClearings(t *transcript.Transcript, cs []Clearing) error
 		}
 		if c.From >= 0 {
 			m.observed = max(m.observed, c.From)
-			m.scheduler.Compacted(c.From, c.Tokens)
+			m.scheduler.Compacted(c.From, c.Tokens, c.FrontTokens)
 		}
 		if c.Sent {
 			m.scheduler.Sent()

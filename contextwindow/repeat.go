@@ -5,6 +5,7 @@ import (
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/projection"
+	"github.com/forge-agent/forge/tokencount"
 	"github.com/forge-agent/forge/transcript"
 )
 
@@ -22,10 +23,10 @@ type Repeat struct {
 type repeater func(t *transcript.Transcript, o projection.Observation) (projection.Observation, error)
 
 // newRepeats looks for repeats among new results and keeps a record of them.
-func (m *Manager) newRepeats(record *[]Repeat, f *Fit) repeater {
+func (m *Manager) newRepeats(in Input, record *[]Repeat, f *Fit) repeater {
 	return func(t *transcript.Transcript, o projection.Observation) (projection.Observation, error) {
 		sameAs, ok := m.scheduler.Shown(o.Content)
-		if !ok || m.view.Hidden(sameAs.Message) || m.compactionIsNear() {
+		if !ok || o.Ref.Message < m.before || m.view.Hidden(sameAs.Message) || m.compactionIsNear(in, f) {
 			return o, nil
 		}
 		text, worth, err := m.pointer(t, o, sameAs)
@@ -42,10 +43,13 @@ func (m *Manager) newRepeats(record *[]Repeat, f *Fit) repeater {
 	}
 }
 
-// compactionIsNear reports whether the window is nearly full. What a pointer
-// names may be inside a checkpoint then before the model is done with it.
-func (m *Manager) compactionIsNear() bool {
-	return m.view.Breakdown().Total() > m.budget.AvailableTokens*3/4
+// compactionIsNear reports whether the window is nearly full, by the estimate,
+// or a new one was asked for. What a pointer names may be inside a checkpoint
+// then before the model is done with it.
+func (m *Manager) compactionIsNear(in Input, f *Fit) bool {
+	_, estimate := m.calibration(f.Model).Estimate(m.counter.Profile(), tokencount.Sample{
+		Counted: m.view.Breakdown(), Generation: m.sampleGeneration(m.view.Generation()), Complete: in.Complete})
+	return m.newContext || estimate.Tokens > m.budget.AvailableTokens*3/4
 }
 
 // recordedRepeats does again what is recorded, and nothing else.

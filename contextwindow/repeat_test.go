@@ -140,3 +140,65 @@ func TestNoPointerInAWindowThatIsNearlyFull(t *testing.T) {
 		t.Errorf("in a nearly full window: %d pointers", n)
 	}
 }
+
+// After a new window was asked for, and where the provider counts more than is
+// known here, the window is full earlier.
+func TestNoPointerBeforeANewWindow(t *testing.T) {
+	c, _ := readMany(t)
+	c.m.RequestNewContext()
+	c.answers(output("a.go", 900))
+	if f := c.fit(); len(f.Projections) != 0 {
+		t.Errorf("projections %+v", f.Projections)
+	}
+	c, _ = readMany(t)
+	f := c.fit()
+	if _, err := c.m.Reconcile(message.Usage{InputTokens: f.Budget.AvailableTokens * 9 / 10}); err != nil {
+		t.Fatal(err)
+	}
+	c.answers(output("a.go", 900))
+	if f := c.fit(); len(f.Projections) != 0 {
+		t.Errorf("estimate %d of %d, projections %+v", f.Estimate.Tokens, f.Budget.AvailableTokens, f.Projections)
+	}
+}
+
+// What was sent whole in another mode stays so: the cache has it.
+func TestNoPointerForWhatWasSentInWarn(t *testing.T) {
+	c := converse(t, 100_000, contextwindow.Compaction{})
+	c.user("Read it.")
+	for range 3 {
+		c.answers(output("a.go", 900))
+	}
+	warn := manager(t, 100_000, contextwindow.Warn)
+	if _, err := warn.Fit(t.Context(), c.in); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.m.Restore(c.in, warn.State()); err != nil {
+		t.Fatal(err)
+	}
+	again := c.answers(output("a.go", 900))
+	if f := c.fit(); len(f.Projections) != 1 || f.Projections[0].Result != again {
+		t.Errorf("projections %+v", f.Projections)
+	}
+}
+
+// A step costs the same however often an output has come, and however long ago
+// the first of it was.
+func TestStepsWithRepeatsAreFlat(t *testing.T) {
+	visits := func(steps, outputs int) int {
+		c := converse(t, 100_000_000, contextwindow.Compaction{})
+		c.user("Watch it.")
+		last := 0
+		for i := range steps {
+			c.answers(output(fmt.Sprint("file", i%outputs), 300))
+			last = c.fit().Visited
+			c.m.Request(c.in)
+		}
+		return last
+	}
+	for _, outputs := range []int{1, 6, 700} {
+		short, long := visits(1500, outputs), visits(3000, outputs)
+		if long > short+short/5+8 {
+			t.Errorf("%d outputs in turn: a step looks at %d items after 1,500 steps, at %d after 3,000", outputs, short, long)
+		}
+	}
+}

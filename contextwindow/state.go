@@ -69,6 +69,12 @@ func (m *Manager) Restore(in Input, s State) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	m.answered, m.lastModel, m.told = s.Answered, s.Model, len(m.clearings)
+	switch n := len(s.Clearings); {
+	case n > 0:
+		m.before = s.Clearings[n-1].Messages
+	case s.Answered || s.Model != "":
+		m.before = in.Transcript.Len() // sent in another mode, whole
+	}
 	if s.Checkpoint == "" {
 		if in.Transcript.Base() > 0 {
 			return fmt.Errorf("restore: %w and no checkpoint stands for the rest", ErrPartial)

@@ -89,9 +89,9 @@ func (s *Scheduler) clear(i int) {
 
 // Compacted says that the view was compacted: the conversation begins at
 // message from now and weighs tokens. What stands before it, checkpoint
-// included, is part of the front. Observations before it are forgotten, and
-// the cache is broken.
-func (s *Scheduler) Compacted(from, tokens int) {
+// included, is part of the front, which weighs frontTokens now. Observations
+// before it are forgotten, and the request finds nothing of it in the cache.
+func (s *Scheduler) Compacted(from, tokens, frontTokens int) {
 	gone := 0
 	for gone < len(s.observations) && s.observations[gone].Ref.Message < from {
 		gone++
@@ -113,6 +113,8 @@ func (s *Scheduler) Compacted(from, tokens int) {
 	s.cache.observations = max(0, s.cache.observations-gone)
 	s.aged, s.frontier = max(0, s.aged-gone), max(0, s.frontier-gone)
 	s.CacheBroken()
+	// The request that is being prepared is another one now.
+	s.next = request{frontTokens: max(0, frontTokens), lengthTokens: s.lengthTokens, observations: max(0, s.next.observations-gone), free: ReasonBroken}
 	s.rebuild()
 }
 

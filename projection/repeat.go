@@ -29,11 +29,16 @@ func Repeat(s Source, sameAs transcript.Ref) (text string, ok bool) {
 	return header(repeatPrefix, s, original, OutcomeOf(s.Result), Reference(sameAs)), true
 }
 
+// mostSearched is how long a conversation may be, in observations that are no
+// longer among the newest, for one of them to be held again: it must be taken
+// out of what can be cleared, which looks at all of them.
+const mostSearched = 512
+
 // Shown returns the newest tool result with this content that the view shows
-// as it is.
+// as it is, and that can be held there.
 func (s *Scheduler) Shown(content message.Hash) (transcript.Ref, bool) {
 	i, ok := s.newestSame[content]
-	if !ok || s.observations[i].cleared {
+	if !ok || s.observations[i].cleared || s.observations[i].grouped && s.aged > mostSearched {
 		return transcript.Ref{}, false
 	}
 	return s.observations[i].Ref, true
@@ -83,6 +88,7 @@ func (s *Scheduler) admitRepeat(i int, o Observation) {
 		return
 	}
 	s.observations[i].original = original
+	s.observations[original].superseded = false // it is what came again
 	s.hold(original, i)
 }
 

@@ -175,7 +175,7 @@ func (s *Scheduler) relate(i int, o Observation) {
 	if before, ok := s.newest[o.Call]; ok {
 		e := &s.observations[before]
 		e.superseded = e.superseded || !s.pointsTo(o, before)
-		if e.cleared && e.Content == o.Content && o.Outcome != message.OutcomeFailure {
+		if s.shownNoMore(e) && e.Content == o.Content && o.Outcome != message.OutcomeFailure {
 			s.rereadTokens += o.Tokens
 		}
 	}
@@ -210,6 +210,12 @@ func (s *Scheduler) relate(i int, o Observation) {
 		}
 		delete(s.reads, o.Path)
 	}
+}
+
+// shownNoMore reports whether the content of an observation was cleared: its
+// own, or that of the one it points to.
+func (s *Scheduler) shownNoMore(e *entry) bool {
+	return e.cleared || e.original != none && s.observations[e.original].cleared
 }
 
 // resolve takes note that a failed call has succeeded since.

@@ -119,6 +119,10 @@ func (d *driver) step(relieve bool) {
 		d.checkRelief(relief, need, tokens, usd)
 		d.apply(relief)
 	}
+	if relieve && rapid.IntRange(0, 5).Draw(t, "compact before it is sent") == 0 {
+		d.compact()
+		d.model.price()
+	}
 	if rapid.IntRange(0, 9).Draw(t, "failed") == 0 {
 		// What was cleared for a request that did not go out is written with
 		// the next one, which may stand above a price step.
@@ -211,8 +215,8 @@ func (d *driver) apply(p projection.Decision) {
 func (d *driver) compact() {
 	from := rapid.IntRange(0, d.message).Draw(d.t, "compact to")
 	tokens := d.model.compact(from)
-	d.scheduler.Compacted(from, tokens)
-	d.twin.Compacted(from, tokens)
+	d.scheduler.Compacted(from, tokens, d.front)
+	d.twin.Compacted(from, tokens, d.front)
 	d.relieved = true // from here on the model's own account differs in what it leaves out
 }
 

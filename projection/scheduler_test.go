@@ -342,7 +342,7 @@ func TestCompacted(t *testing.T) {
 	a := newAgent(t, projection.Options{KeepNewest: 5})
 	a.work(30, 1000)
 	from := 2*20 + 1
-	a.scheduler.Compacted(from, 10*1100)
+	a.scheduler.Compacted(from, 10*1100, front)
 	if got := a.scheduler.ConversationTokens(); got != 11_000 {
 		t.Errorf("%d tokens are left", got)
 	}

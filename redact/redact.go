@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // MinValueBytes is the length below which a configured value is ignored: a
@@ -185,8 +186,21 @@ func (r *Redactor) search(s string) []Hit {
 	return merge(hits)
 }
 
-// Marked reports whether a text holds a mark that stands for a secret.
-func Marked(s string) bool { return strings.Contains(s, markStart+":") }
+// Marked reports whether a text holds a whole mark that stands for a secret,
+// such as "[redacted:aws-key]".
+func Marked(s string) bool {
+	for {
+		_, rest, found := strings.Cut(s, markStart+":")
+		if !found {
+			return false
+		}
+		rule := strings.TrimLeftFunc(rest, func(r rune) bool { return r < utf8.RuneSelf && (isWord(byte(r)) || r == '-' || r == '*') })
+		if len(rule) < len(rest) && strings.HasPrefix(rule, "]") {
+			return true
+		}
+		s = rest
+	}
+}
 
 // marked reports whether a text is a mark, or the rest of one.
 func marked(s string) bool {

@@ -366,3 +366,18 @@ func TestKeyWithCrosses(t *testing.T) {
 		}
 	}
 }
+
+// A mark is one that was put in, not the word in source code.
+func TestMarked(t *testing.T) {
+	for text, want := range map[string]bool{
+		"key=[redacted:github-token]": true, "[redacted:" + "x": false, `if strings.Contains(s, "[redacted:") {`: false, "[redacted:] [redacted:env-KEY_1]": true,
+		"[redacted:aws***]": true, "": false, "[redacted: nothing]": false,
+	} {
+		if redact.Marked(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	if got, hits := redact.New(nil).Text("ghp_" + strings.Repeat("A1b2", 9)); len(hits) != 1 || !redact.Marked(got) {
+		t.Errorf("%q is not marked", got)
+	}
+}

@@ -123,6 +123,9 @@ type Info struct {
 	Provider     string `json:"provider,omitempty"`
 	Model        string `json:"model,omitempty"`
 	WindowTokens int    `json:"windowTokens,omitempty"`
+	// Endpoint is where the user had the provider's form spoken to, empty for
+	// the provider's own. Nothing is sent there because a session says so.
+	Endpoint string `json:"endpoint,omitempty"`
 	// Complete: instructions, tools and messages are all that the provider
 	// saw. UsageSynthetic says why reported usage is not a provider's.
 	Complete       bool   `json:"complete,omitempty"`

@@ -328,7 +328,7 @@ func (s *Session) addRecord(ctx context.Context, kind string, at int, v any) err
 func (s *Session) redactInfo(info Info) Info { return redactInfo(s.opts.Redactor, info) }
 
 func redactInfo(r *redact.Redactor, info Info) Info {
-	for _, text := range []*string{&info.Title, &info.Workspace, &info.Directory, &info.Provider, &info.Model, &info.UsageSynthetic} {
+	for _, text := range []*string{&info.Title, &info.Workspace, &info.Directory, &info.Provider, &info.Model, &info.Endpoint, &info.UsageSynthetic} {
 		*text, _ = r.Text(cleanName(*text))
 	}
 	if info.Source != nil {

@@ -225,7 +225,7 @@ func (a *App) ensure(ctx context.Context) error {
 	}
 	s, err := session.Create(ctx, a.opts.Store, "", session.Info{
 		Workspace: a.workspace.Dir(), Directory: a.opts.Directory, Provider: a.opts.Choice.Route.Name, Model: a.opts.Choice.Model,
-		ShownBytes: a.shownBytes(), Complete: true,
+		Endpoint: a.opts.Values.Endpoint, ShownBytes: a.shownBytes(), Complete: true,
 	}, a.sessionOptions())
 	if err != nil {
 		return err

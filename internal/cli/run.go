@@ -214,7 +214,9 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 		if earlier, err = f.find(ctx, e.store, root); err != nil {
 			return e, err
 		}
-		goOnWith(&settings.Values, earlier, known, keys, env)
+		if err = goOnWith(&settings.Values, earlier, known, keys, env); err != nil {
+			return e, err
+		}
 	}
 	choice, m, err := chooseModel(env, &settings.Values, known, keys)
 	if err != nil {
@@ -246,16 +248,22 @@ func (f *runFlags) open(ctx context.Context, env *Env, observer func(agent.Event
 }
 
 // goOnWith takes provider and model of an earlier session where the user names
-// neither, and there is a key.
-func goOnWith(v *config.Values, earlier session.Header, known *catalog.Catalog, keys *credential.Store, env *Env) {
-	if v.Provider != "" || v.Model != "" || v.Engine == app.EngineCodex || earlier.Info.Provider == "" || earlier.Info.Provider == app.EngineCodex {
-		return
+// neither, and there is a key. What was held with an endpoint of the user's own
+// is sent to no other one unless they say so.
+func goOnWith(v *config.Values, earlier session.Header, known *catalog.Catalog, keys *credential.Store, env *Env) error {
+	info := earlier.Info
+	if v.Provider != "" || v.Model != "" || v.Engine == app.EngineCodex || info.Provider == "" || info.Provider == app.EngineCodex {
+		return nil
+	}
+	if info.Endpoint != "" && v.Endpoint == "" {
+		return usagef("the session was held with the endpoint %s: give --endpoint %s to go on there, or --provider for another", info.Endpoint, info.Endpoint)
 	}
 	same := *v
-	same.Provider, same.Model = earlier.Info.Provider, earlier.Info.Model
+	same.Provider, same.Model = info.Provider, info.Model
 	if _, err := app.Choose(&same, known, keys, env.Getenv); err == nil {
 		v.Provider, v.Model = same.Provider, same.Model
 	}
+	return nil
 }
 
 // runGCPercent keeps a long run small: 2,000 steps with 1 GB of tool output
