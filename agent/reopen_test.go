@@ -66,7 +66,11 @@ func TestOverflowAfterRestart(t *testing.T) {
 // F-E2E-06, C16: a run that compacts, clears and then ends at its limit leaves a
 // session that can be gone on with, and every restart finds its window again.
 func TestRestartAfterARunThatDidNotComplete(t *testing.T) {
-	for _, steps := range []int{80, 100, 130, 190} {
+	lengths := []int{80, 100, 130, 190}
+	if testing.Short() {
+		lengths = []int{80, 130}
+	}
+	for _, steps := range lengths {
 		b := newBench(t, contextwindow.Compact, 16000, working(1000, 900))
 		b.request.Limits = agent.Limits{Steps: steps, ToolCalls: 1000}
 		if res := b.run("Never bind port 7333. Read everything."); res.Status != agent.StatusLimitReached || res.Totals.Compactions == 0 || res.Totals.Projections == 0 {

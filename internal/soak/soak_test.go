@@ -20,6 +20,9 @@ func soaking() bool { return os.Getenv("FORGE_SOAK") != "" }
 // and traced. Times are printed and not judged.
 func TestStepsAreFlat(t *testing.T) {
 	n, size, window := 1500, 3<<10, 20_000
+	if testing.Short() { // the race detector makes a step slow, not another one
+		n = 900
+	}
 	if soaking() {
 		n, size, window = soakSteps, soakBytes, soakWindow
 	}
@@ -71,8 +74,11 @@ func usual(list []cost, of func(cost) int64) float64 {
 // it. Without FORGE_SOAK it is 25 MB, which must not take more either.
 func TestMemory(t *testing.T) {
 	n := 50
-	if soaking() {
+	switch {
+	case soaking():
 		n = soakSteps
+	case testing.Short():
+		n = 20
 	}
 	m, err := measureMemory(t.Context(), n, soakBytes)
 	if err != nil {
