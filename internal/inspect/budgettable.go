@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/forge-agent/forge/budget"
 	"github.com/forge-agent/forge/trace"
 )
@@ -38,7 +40,11 @@ func (r *Run) budgetTable(p *page, s Style, o TextOptions) {
 		}
 		p.line("  ", line)
 		if note := q.note(); note != "" {
-			p.line("  ", padLeft("✕", 7), "  ", s.alarm(fit(note, s.width()-11)))
+			begin := "  " + padLeft("✕", 7) + "  "
+			for _, line := range strings.Split(ansi.Wrap(note, s.width()-11, ""), "\n") { // what helps stands at the end
+				p.line(begin, s.alarm(strings.TrimLeft(line, " ")))
+				begin = strings.Repeat(" ", 11)
+			}
 		}
 	}
 	for _, m := range r.MarksAfter {
@@ -125,19 +131,19 @@ func (m Mark) sentence() string {
 // fills says what a request that was not sent consists of, and what helps.
 func fills(l *trace.LimitReached) string {
 	if l.Diagnosis == nil {
-		return categoryTitle(l.Largest)
+		return "; mostly " + categoryTitle(l.Largest)
 	}
-	return clean(l.Diagnosis.String())
+	return ". " + clean(l.Diagnosis.String())
 }
 
 // note says what went wrong with a request, empty when nothing did.
 func (q *Request) note() string {
 	switch {
 	case q.Limit != nil && q.Limit.Reason == trace.LimitNoProgress:
-		return fmt.Sprintf("not sent: nothing more could be left out, and it is %s over budget; mostly %s",
+		return fmt.Sprintf("not sent: nothing more could be left out, and it is %s over budget%s",
 			tokens(q.Limit.Categories.Total()-q.Limit.AvailableTokens), fills(q.Limit))
 	case q.Limit != nil:
-		return fmt.Sprintf("not sent: %s tokens cannot be left out, %s are available; mostly %s",
+		return fmt.Sprintf("not sent: %s tokens cannot be left out, %s are available%s",
 			tokens(q.Limit.MandatoryTokens), tokens(q.Limit.AvailableTokens), fills(q.Limit))
 	case q.Overflow != nil && q.Overflow.LimitTokens > 0:
 		return fmt.Sprintf("the provider refused it: %s tokens of %s", tokens(q.Overflow.UsedTokens), tokens(q.Overflow.LimitTokens))

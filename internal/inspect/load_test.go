@@ -16,6 +16,7 @@ import (
 
 	"github.com/forge-agent/forge/activeview"
 	"github.com/forge-agent/forge/budget"
+	"github.com/forge-agent/forge/contextwindow"
 	"github.com/forge-agent/forge/internal/inspect"
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/trace"
@@ -96,6 +97,27 @@ func TestEngineIsNamed(t *testing.T) {
 	text := string(written(t, func(w io.Writer) error { return r.WriteText(w, inspect.Style{}, inspect.TextOptions{}) }))
 	if !strings.Contains(text, "run by codex 0.171.0, carried by thread") {
 		t.Errorf("%s", text)
+	}
+}
+
+// A request that was not sent says what fills it and what helps; an older trace
+// only says what is heaviest.
+func TestWhyARequestWasNotSent(t *testing.T) {
+	limit := &trace.LimitReached{Request: 1, Reason: trace.LimitMandatory, AvailableTokens: 100, MandatoryTokens: 950, Largest: budget.ToolResults}
+	for want, d := range map[string]*contextwindow.Diagnosis{
+		"950 tokens cannot be left out, 100 are available; mostly tool results": nil,
+		"100 are available. toolResults weigh 80 %; the heaviest is read_file with 700 tokens: read this output in parts": {
+			Category: budget.ToolResults, Tokens: 760, Percent: 80, Item: "m1#0", Label: "read_file", ItemTokens: 700, Remedy: "read this output in parts"},
+	} {
+		limit.Diagnosis = d
+		r, err := inspect.Load(eventsOf(&trace.RunStarted{}, budgeted(1, 950), limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(string(written(t, func(w io.Writer) error { return r.WriteText(w, inspect.Style{}, inspect.TextOptions{}) }))), " ")
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
 	}
 }
 
