@@ -194,6 +194,14 @@ func (s *Session) describe(ms []message.Message) {
 	}
 }
 
+// AskedAt notes who answers from now on: the provider, and the endpoint when it
+// is one of the user's own. It is stored with the next message.
+func (s *Session) AskedAt(provider, endpoint string) {
+	info := s.header.Info
+	info.Provider, info.Endpoint = provider, endpoint
+	s.header.Info = s.redactInfo(info)
+}
+
 // Title shortens the first request of a session to its title.
 func Title(text string) string {
 	runes := []rune(strings.Join(strings.Fields(cleanName(text)), " "))

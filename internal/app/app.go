@@ -224,8 +224,8 @@ func (a *App) ensure(ctx context.Context) error {
 		return nil
 	}
 	s, err := session.Create(ctx, a.opts.Store, "", session.Info{
-		Workspace: a.workspace.Dir(), Directory: a.opts.Directory, Provider: a.opts.Choice.Route.Name, Model: a.opts.Choice.Model,
-		Endpoint: a.opts.Values.Endpoint, ShownBytes: a.shownBytes(), Complete: true,
+		Workspace: a.workspace.Dir(), Directory: a.opts.Directory, Model: a.opts.Choice.Model,
+		ShownBytes: a.shownBytes(), Complete: true,
 	}, a.sessionOptions())
 	if err != nil {
 		return err
@@ -278,8 +278,12 @@ func (a *App) take(s *session.Session) error {
 		}
 	}
 	a.session, a.agent = s, next
+	a.askedAt()
 	return nil
 }
+
+// askedAt notes in the session who answers from now on.
+func (a *App) askedAt() { a.session.AskedAt(a.opts.Choice.Route.Name, a.opts.Values.Endpoint) }
 
 func (a *App) newAgent(s *session.Session) (*agent.Agent, error) {
 	c := a.opts.Choice
@@ -315,6 +319,7 @@ func (a *App) SetModel(c Choice, m model.Model) error {
 		return err
 	}
 	a.agent = next
+	a.askedAt()
 	return nil
 }
 
