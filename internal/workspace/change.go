@@ -26,8 +26,8 @@ type Change struct {
 }
 
 // Check reports what stands against a change without making it: paths in
-// ".git" and in the workspace's ".forge", symbolic links on the way, a file that is not writable, a new file
-// that exists already.
+// ".git" and in the workspace's ".forge", symbolic links on the way, a file that
+// is not writable, a new file that exists already.
 func (w *Workspace) Check(c Change) error {
 	if c.Before != nil {
 		if err := w.checkPath(c.Before.Path); err != nil {
