@@ -224,7 +224,7 @@ func checkClearings(t *transcript.Transcript, cs []Clearing) error {
 		switch {
 		case c.Messages > t.Len():
 			return fmt.Errorf("%w: the state is of a longer transcript", ErrInvalid)
-		case c.Messages < messages, c.From < -1, c.From > c.Messages, c.Tokens < 0, c.Query.FrontTokens < 0:
+		case c.Messages < messages, c.From < -1, c.From > c.Messages, c.Tokens < 0, c.FrontTokens < 0, c.Query.FrontTokens < 0:
 			return fmt.Errorf("%w: the state is damaged at clearing %d; begin with the zero State instead", ErrInvalid, i+1)
 		}
 		messages = c.Messages

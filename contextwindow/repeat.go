@@ -54,18 +54,20 @@ func (m *Manager) compactionIsNear(in Input, f *Fit) bool {
 
 // recordedRepeats does again what is recorded, and nothing else.
 func (m *Manager) recordedRepeats(record []Repeat) repeater {
+	sameAs := make(map[transcript.Ref]transcript.Ref, len(record))
+	for _, r := range record {
+		sameAs[r.Result] = r.SameAs
+	}
 	return func(t *transcript.Transcript, o projection.Observation) (projection.Observation, error) {
-		for _, r := range record {
-			if r.Result != o.Ref {
-				continue
-			}
-			text, _, err := m.pointer(t, o, r.SameAs)
-			if err != nil || text == "" {
-				return o, err
-			}
-			return m.repeat(o, r.SameAs, text)
+		first, recorded := sameAs[o.Ref]
+		if !recorded {
+			return o, nil
 		}
-		return o, nil
+		text, _, err := m.pointer(t, o, first)
+		if err != nil || text == "" {
+			return o, err
+		}
+		return m.repeat(o, first, text)
 	}
 }
 
