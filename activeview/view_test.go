@@ -247,3 +247,42 @@ func TestVisitedIsFlat(t *testing.T) {
 		t.Errorf("a new message visits %d items in a short transcript and %d in a long one", short, long)
 	}
 }
+
+// A stand-in in a message that was in no request yet costs what is new, and
+// changes nothing that was returned before.
+func TestProjectNewMessage(t *testing.T) {
+	v := activeview.New(counter())
+	var tr transcript.Transcript
+	add := func(n int) transcript.Ref {
+		for _, m := range []message.Message{
+			{ID: fmt.Sprint("a", n), Role: message.RoleAssistant, Blocks: []message.Block{message.ToolCall{ID: fmt.Sprint(n), Name: "run"}}},
+			{ID: fmt.Sprint("r", n), Role: message.RoleTool, Blocks: []message.Block{message.ToolResult{CallID: fmt.Sprint(n), Content: []message.Block{message.Text{Text: "one two three"}}}}},
+		} {
+			if err := tr.Append(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v.Extend(&tr)
+		return transcript.Ref{Message: tr.Len() - 1}
+	}
+	for n := range 40 {
+		add(n)
+	}
+	before := v.Messages()
+	v.TakePrefix()
+	generation, sent := v.Generation(), v.Breakdown().Total()
+	if err := v.Project(add(40), "pointer", "test"); err != nil {
+		t.Fatal(err)
+	}
+	after := v.Messages()
+	if &after[0] != &before[0] {
+		t.Error("the messages were made anew")
+	}
+	last, _ := after[len(after)-1].Blocks[0].(message.ToolResult)
+	if len(after) != len(before)+2 || last.Text() != "pointer" || len(before) != 80 {
+		t.Errorf("%d messages, the last is %q", len(after), last.Text())
+	}
+	if v.Generation() != generation || v.TakePrefix() != sent {
+		t.Error("the view has not only grown")
+	}
+}
