@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forge-agent/forge/agent"
 	"github.com/forge-agent/forge/budget"
@@ -411,5 +412,27 @@ func TestRequestAfterOneThatWasTooLong(t *testing.T) {
 	b.reopen()
 	if res := b.run("Another."); res.Status != agent.StatusCompleted {
 		t.Errorf("result %+v", res)
+	}
+}
+
+// What decides about clearing finds a compaction that a person asked for, also
+// when requests were made since: the results before it are in no window, and
+// nothing is cleared there.
+func TestManualCompactionIsFoundByClearing(t *testing.T) {
+	skip := time.Duration(0)
+	b := newBench(t, contextwindow.Compact, 200_000, working(30, 900))
+	now := b.options.Now
+	b.options.Now = func() time.Time { return now().Add(skip) }
+	b.renew()
+	b.run("Read everything.")
+	if _, err := b.agent.Compact(t.Context(), b.request, contextwindow.ManualOptions{TailTokens: 2000}); err != nil {
+		t.Fatal(err)
+	}
+	b.model.reply = func(int, model.Request) modeltest.Reply { return say("done") }
+	b.run("And now?")
+	b.reopen()
+	skip = 72 * time.Hour // the cache is gone: everything old that there is gets a stand-in
+	if res := b.run("And after a while?"); res.Totals.Projections > 4 {
+		t.Errorf("%d results of a tail of 2,000 tokens got a stand-in", res.Totals.Projections)
 	}
 }
