@@ -255,7 +255,7 @@ type Fit struct {
 	Diagnosis *Diagnosis
 	// Relief lists what the mode Compact did to make the request fit, in
 	// order; Compactions are the checkpoints among it, Projections the tool
-	// results that were cleared.
+	// results that were cleared, and the new ones that point to earlier ones.
 	Relief      []Relief
 	Compactions []CompactionReport
 	Projections []ProjectionReport

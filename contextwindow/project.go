@@ -22,9 +22,10 @@ type ProjectionReport struct {
 // A Clearing is what the scheduler of projections saw of one request. The list
 // of all of them brings a new scheduler to the same state after a restart.
 type Clearing struct {
-	// Messages is the length of the transcript.
+	// Messages is how much of the transcript the scheduler has seen.
 	Messages int `json:"messages"`
-	// Manual: a compaction that a person asked for, between two requests.
+	// Manual: no request, but a compaction that a person asked for between two;
+	// From and what belongs to it say which.
 	Manual bool `json:"manual,omitempty"`
 	// Query is what was asked.
 	Query projection.Query `json:"query"`
