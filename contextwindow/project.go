@@ -128,7 +128,7 @@ func (m *Manager) clearForPrice(in Input, f *Fit) error {
 func (m *Manager) clearForBudget(in Input, f *Fit) error {
 	excess := f.weight() - f.Budget.AvailableTokens
 	need := excess*f.CountedTokens/max(f.Estimate.Tokens, 1) + 1
-	d := m.scheduler.Relieve(m.clearings[len(m.clearings)-1].Query, projection.Need{Tokens: need})
+	d := m.scheduler.Relieve(m.clearings[len(m.clearings)-1].Query, need)
 	if err := m.apply(in, f, d); err != nil {
 		return err
 	}

@@ -4,16 +4,6 @@ import (
 	"github.com/forge-agent/forge/message"
 )
 
-// A Need is what the budget asks for.
-type Need struct {
-	// Tokens is how much the request must lose.
-	Tokens int
-	// KeepNewest lowers the number of observations that stay, for the last
-	// resort; zero for the scheduler's own. One always stays, and so does
-	// every result that the model has not answered yet.
-	KeepNewest int
-}
-
 // class says how much is lost with an observation. The budget takes the lower
 // classes first.
 type class int
@@ -57,7 +47,7 @@ func (e *entry) class() class {
 // of the request at least where it can.
 const leastShare = 10
 
-// Relieve says what to clear so that the request loses the tokens needed, with
+// Relieve says what to clear so that the request loses needTokens, with
 // the least loss: what this request costs more, and what the model may have to
 // fetch again. It takes a class as a whole, from some place on, since after
 // the first changed byte the rest costs nothing more. When all that can be
@@ -66,20 +56,20 @@ const leastShare = 10
 //
 // It is the first step of the order of relief; Decide need not come before it.
 // It costs the number of observations that are not cleared.
-func (s *Scheduler) Relieve(q Query, n Need) Decision {
+func (s *Scheduler) Relieve(q Query, needTokens int) Decision {
 	s.begin(q)
 	d := s.decision()
-	if n.Tokens <= 0 {
+	if needTokens <= 0 {
 		d.Reason = ReasonSufficient
 		return d
 	}
-	if s.next.free != "" && n.KeepNewest == 0 {
-		if free := s.everything(d); free.SavedTokens() >= n.Tokens {
+	if s.next.free != "" {
+		if free := s.everything(d); free.SavedTokens() >= needTokens {
 			return free
 		}
 	}
-	candidates := s.candidates(n)
-	r := s.batch(d, candidates, n.Tokens)
+	candidates := s.candidates()
+	r := s.batch(d, candidates, needTokens)
 	for _, c := range candidates[r.from:] {
 		if c.class <= r.class {
 			d.Clear = append(d.Clear, s.observations[c.index].Ref)
@@ -90,7 +80,7 @@ func (s *Scheduler) Relieve(q Query, n Need) Decision {
 	case len(d.Clear) == 0:
 		d.Reason = ReasonNothing
 		return d
-	case r.savedTokens < n.Tokens:
+	case r.savedTokens < needTokens:
 		d.Reason = ReasonNotEnough
 	}
 	return s.priced(d, r.savedTokens, s.next.frontTokens+candidates[r.from].prefixTokens)
@@ -131,14 +121,10 @@ type candidate struct {
 }
 
 // candidates returns what may be cleared, in order.
-func (s *Scheduler) candidates(n Need) []candidate {
-	keep := s.keep
-	if n.KeepNewest > 0 {
-		keep = min(keep, n.KeepNewest)
-	}
+func (s *Scheduler) candidates() []candidate {
 	var out []candidate
 	cleared := 0
-	for i := range min(len(s.observations)-keep, s.cache.observations) {
+	for i := range min(len(s.observations)-s.keep, s.cache.observations) {
 		e := &s.observations[i]
 		s.visited++
 		if e.cleared {

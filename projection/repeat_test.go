@@ -47,7 +47,7 @@ func TestRereadBehindAPointer(t *testing.T) {
 // its present content, and what came between goes first.
 func TestOriginalOfAPointerIsNotStale(t *testing.T) {
 	a, refs := reads(t, 11, 12, 11, 21, 31, 41, 51)
-	d := a.scheduler.Relieve(projection.Query{FrontTokens: front}, projection.Need{Tokens: 900})
+	d := a.scheduler.Relieve(projection.Query{FrontTokens: front}, 900)
 	if slices.Contains(d.Clear, refs[0]) || !slices.Contains(d.Clear, refs[1]) {
 		t.Errorf("%v are cleared, the first of %v is the only copy of the present content", d.Clear, refs)
 	}

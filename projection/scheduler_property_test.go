@@ -112,7 +112,7 @@ func (d *driver) step(relieve bool) {
 	d.apply(decision)
 	if relieve {
 		d.relieved = true
-		need := projection.Need{Tokens: rapid.IntRange(-5, 60_000).Draw(t, "need"), KeepNewest: rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "last resort")}
+		need := rapid.IntRange(-5, 60_000).Draw(t, "need")
 		tokens, usd := d.model.price()
 		relief := d.scheduler.Relieve(q, need)
 		d.same(relief, d.twin.Relieve(q, need))
@@ -169,12 +169,9 @@ func (d *driver) check(p projection.Decision, tokens int, usd float64, errors bo
 	}
 }
 
-func (d *driver) checkRelief(p projection.Decision, need projection.Need, tokens int, usd float64) {
+func (d *driver) checkRelief(p projection.Decision, need int, tokens int, usd float64) {
 	d.check(p, tokens, usd, true)
 	keep := d.keep()
-	if need.KeepNewest > 0 {
-		keep = min(keep, need.KeepNewest)
-	}
 	all := 0
 	for i := range d.model.items {
 		if d.model.mayClear(i, keep) {
@@ -187,11 +184,11 @@ func (d *driver) checkRelief(p projection.Decision, need projection.Need, tokens
 		}
 	}
 	switch {
-	case need.Tokens <= 0 && len(p.Clear) > 0:
+	case need <= 0 && len(p.Clear) > 0:
 		d.t.Fatalf("nothing is needed, %d results go", len(p.Clear))
-	case all >= need.Tokens && p.SavedTokens() < need.Tokens:
-		d.t.Fatalf("%d tokens of %d needed are reclaimed, %d could be", p.SavedTokens(), need.Tokens, all)
-	case all < need.Tokens && p.SavedTokens() != all:
+	case all >= need && p.SavedTokens() < need:
+		d.t.Fatalf("%d tokens of %d needed are reclaimed, %d could be", p.SavedTokens(), need, all)
+	case all < need && p.SavedTokens() != all:
 		d.t.Fatalf("%d tokens are reclaimed, all would be %d", p.SavedTokens(), all)
 	}
 }

@@ -128,7 +128,7 @@ func TestKeepsTheNewest(t *testing.T) {
 	if d := a.scheduler.Decide(projection.Query{FrontTokens: front, Idle: time.Hour}); len(d.Clear) != 1 || d.Clear[0].Message == 99 {
 		t.Errorf("results that the model has not seen: %v are cleared", d.Clear)
 	}
-	if d := a.scheduler.Relieve(projection.Query{FrontTokens: front}, projection.Need{Tokens: 1_000_000, KeepNewest: 1}); len(d.Clear) != 1 {
+	if d := a.scheduler.Relieve(projection.Query{FrontTokens: front}, 1_000_000); len(d.Clear) != 1 {
 		t.Errorf("under pressure %v are cleared", d.Clear)
 	}
 }
@@ -192,11 +192,11 @@ func TestErrorsThatStand(t *testing.T) {
 	if len(d.Clear) != 4 || d.Clear[0] == failed.Ref {
 		t.Fatalf("cleared %v, the error among them", d.Clear)
 	}
-	pressed := a.scheduler.Relieve(projection.Query{FrontTokens: front}, projection.Need{Tokens: 5000})
+	pressed := a.scheduler.Relieve(projection.Query{FrontTokens: front}, 5000)
 	if len(pressed.Clear) != 5 || pressed.Clear[0] != failed.Ref || pressed.Reason != projection.ReasonBudget {
 		t.Errorf("the budget takes %v: %s", pressed.Clear, pressed.Reason)
 	}
-	if part := a.scheduler.Relieve(projection.Query{FrontTokens: front}, projection.Need{Tokens: 3000}); len(part.Clear) != 4 || part.Clear[0] == failed.Ref {
+	if part := a.scheduler.Relieve(projection.Query{FrontTokens: front}, 3000); len(part.Clear) != 4 || part.Clear[0] == failed.Ref {
 		t.Errorf("the error goes although the rest is enough: %v", part.Clear)
 	}
 	fixed := a.result(1000)
@@ -242,14 +242,14 @@ func TestReliefTakesTheStaleFirstB21(t *testing.T) {
 	}
 	stale := map[string]bool{"read twice": true, "edited since": true, "printed twice": true}
 	for _, need := range []int{2000, 8000} {
-		got := names(a.scheduler.Relieve(q, projection.Need{Tokens: need}).Clear)
+		got := names(a.scheduler.Relieve(q, need).Clear)
 		for _, n := range got {
 			if !stale[n] {
 				t.Errorf("need of %d tokens takes %v", need, got)
 			}
 		}
 	}
-	if got := names(a.scheduler.Relieve(q, projection.Need{Tokens: 30_000}).Clear); len(got) != 8 {
+	if got := names(a.scheduler.Relieve(q, 30_000).Clear); len(got) != 8 {
 		t.Errorf("a need for everything takes %v", got)
 	}
 }

@@ -128,7 +128,7 @@ func TestProjectedViewProperties(t *testing.T) {
 			q := projection.Query{FrontTokens: w.counter.Fixed(0), Idle: rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "idle")}
 			w.clear(s.Decide(q))
 			if rapid.IntRange(0, 7).Draw(t, "pressure") == 0 {
-				w.clear(s.Relieve(q, projection.Need{Tokens: rapid.IntRange(1, 20_000).Draw(t, "need")}))
+				w.clear(s.Relieve(q, rapid.IntRange(1, 20_000).Draw(t, "need")))
 			}
 			s.Sent()
 		}
