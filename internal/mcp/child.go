@@ -117,7 +117,11 @@ func (c *child) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		}
 		if l.tooLong() {
-			return answerTooLong(l.id(), l.total)
+			answer, err := unreadable(l.id(), tooLongText(l.total))
+			if err != nil {
+				return nil, fmt.Errorf("it sent a message of %d bytes; at most %d are read", l.total, maxMessageBytes)
+			}
+			return answer, nil
 		}
 		if len(bytes.TrimSpace(l.text)) == 0 {
 			continue
@@ -135,13 +139,13 @@ func (c *child) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// codeTooLong is the code of the error that stands in for a message that was
+// codeUnreadable is the code of the error that stands in for a message that was
 // not read. It is in the range that the protocol leaves to its users.
-const codeTooLong = -32050
+const codeUnreadable = -32050
 
-// answerTooLong answers the call with an error in place of a message that is
-// too long, so that the connection lives on.
-func answerTooLong(id []byte, total int) (jsonrpc.Message, error) {
+// unreadable answers the call with an error in place of a message that cannot
+// be read, so that the connection lives on.
+func unreadable(id []byte, text string) (jsonrpc.Message, error) {
 	var value any
 	if len(id) > 0 && id[0] == '"' {
 		value = strings.Trim(string(id), `"`)
@@ -150,9 +154,9 @@ func answerTooLong(id []byte, total int) (jsonrpc.Message, error) {
 	}
 	made, err := jsonrpc.MakeID(value)
 	if err != nil || !made.IsValid() {
-		return nil, fmt.Errorf("it sent a message of %d bytes; at most %d are read", total, maxMessageBytes)
+		return nil, errors.New("it answers no call that is known")
 	}
-	return &jsonrpc.Response{ID: made, Error: &jsonrpc.Error{Code: codeTooLong, Message: tooLongText(total)}}, nil
+	return &jsonrpc.Response{ID: made, Error: &jsonrpc.Error{Code: codeUnreadable, Message: text}}, nil
 }
 
 func tooLongText(total int) string {

@@ -105,7 +105,9 @@ func (c *connection) transport() (sdk.Transport, func()) {
 	case c.options.transport != nil:
 		return c.options.transport(c.server), func() {}
 	case c.server.URL != "":
-		c.endpoint = newEndpoint(c.server, c.options.Client, func(code int) { c.status.Store(int64(code)) })
+		c.endpoint = newEndpoint(c.server, c.options.Client, func(code int) { c.status.Store(int64(code)) }, func(text string) {
+			c.report(Noise, "", fmt.Sprintf("it sends events that are no messages, and they are passed over. The first: %q", shown(text, 200)))
+		})
 		return c.endpoint.transport(), c.endpoint.kill
 	}
 	child := newChild(c.server, c.options, func(text string) {
@@ -211,6 +213,9 @@ func (c *connection) refusal() string {
 // reason is an error of the protocol's client in few words.
 func reason(err error) string {
 	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && wire.Code == codeUnreadable {
+		return wire.Message
+	}
 	if errors.As(err, &wire) {
 		return fmt.Sprintf("it answered with the error %d: %s", wire.Code, wire.Message)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -28,10 +27,11 @@ type endpoint struct {
 	life   context.Context
 	kill   context.CancelFunc
 	status func(code int) // told of every refusal
+	noise  func(string)   // told the beginning of what is no message
 }
 
-func newEndpoint(s Server, client *http.Client, refused func(int)) *endpoint {
-	e := &endpoint{server: s, status: refused}
+func newEndpoint(s Server, client *http.Client, refused func(int), noise func(string)) *endpoint {
+	e := &endpoint{server: s, status: refused, noise: noise}
 	if client == nil {
 		client = provider.NewClient(nil)
 		e.own = client
@@ -56,7 +56,7 @@ func (e *endpoint) transport() sdk.Transport {
 			// whoever the server names.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		MaxEventSize: maxMessageBytes + 1<<10,
+		MaxEventSize: maxMessageBytes + 4*maxFieldBytes,
 	}
 }
 
@@ -93,12 +93,17 @@ func (e *endpoint) RoundTrip(req *http.Request) (*http.Response, error) {
 		e.status(resp.StatusCode)
 		resp.Body = &limited{Reader: io.LimitReader(resp.Body, 64<<10), Closer: resp.Body}
 	case kind == "text/event-stream":
-		resp.Body = &limited{Reader: &events{lines: newLineReader(resp.Body, maxMessageBytes), id: id}, Closer: resp.Body}
+		resp.Body = &limited{Reader: e.events(resp.Body, id), Closer: resp.Body}
 		resp.ContentLength = -1
 	case id != nil:
-		return bounded(resp, id)
+		return bounded(resp, id, kind)
 	}
 	return resp, nil
+}
+
+// events reads the stream that answers the call with the id, or notices.
+func (e *endpoint) events(from io.Reader, id json.RawMessage) *events {
+	return &events{lines: newLineReader(from, maxMessageBytes), id: id, noise: e.noise}
 }
 
 // send sends a request with the declared headers, until the endpoint is closed.
@@ -119,9 +124,9 @@ func (e *endpoint) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bounded reads an answer that is no stream. One that is too long becomes an
-// error of its call.
-func bounded(resp *http.Response, id json.RawMessage) (*http.Response, error) {
+// bounded reads an answer that is no stream. One that is too long, or no
+// message, becomes an error of its call: the session works without it.
+func bounded(resp *http.Response, id json.RawMessage, kind string) (*http.Response, error) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxMessageBytes+1))
 	if err != nil {
@@ -129,15 +134,17 @@ func bounded(resp *http.Response, id json.RawMessage) (*http.Response, error) {
 	}
 	if len(data) > maxMessageBytes {
 		rest, _ := io.Copy(io.Discard, io.LimitReader(resp.Body, 16*maxMessageBytes))
-		data = errorFor(id, len(data)+int(rest))
+		data = errorFor(id, tooLongText(len(data)+int(rest)))
+	} else if kind == "application/json" && !isMessage(data) {
+		data = errorFor(id, fmt.Sprintf("the answer is no message of the protocol: %q", shown(string(data[:min(len(data), endBytes)]), 200)))
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return resp, nil
 }
 
-// errorFor is the answer in place of one that is too long.
-func errorFor(id json.RawMessage, total int) []byte {
-	message, err := answerTooLong(id, total)
+// errorFor is the answer in place of one that cannot be read, nil without an id.
+func errorFor(id json.RawMessage, text string) []byte {
+	message, err := unreadable(id, text)
 	if err != nil {
 		return nil
 	}
@@ -219,7 +226,7 @@ func (n *noticeStream) open() {
 		resp.Body.Close()
 		return
 	}
-	n.from = &events{lines: newLineReader(resp.Body, maxMessageBytes)}
+	n.from = n.endpoint.events(resp.Body, nil)
 }
 
 // Close ends the wait.
@@ -231,40 +238,6 @@ func (n *noticeStream) Close() error {
 		return n.body.Close()
 	}
 	return nil
-}
-
-// events passes a stream of events on in bounded memory. A line that is too
-// long becomes an error of the call that the stream answers.
-type events struct {
-	lines *lineReader
-	id    json.RawMessage
-	rest  []byte
-}
-
-// Read returns what is left of a line, or begins the next one.
-func (e *events) Read(p []byte) (int, error) {
-	for len(e.rest) == 0 {
-		l, err := e.lines.next()
-		switch {
-		case err != nil && errors.Is(err, io.EOF):
-			return 0, io.EOF
-		case err != nil:
-			return 0, err
-		case l.tooLong():
-			e.rest = append(append([]byte("data: "), errorFor(e.id, l.total)...), '\n')
-		default:
-			e.rest = append(l.text, '\n')
-		}
-	}
-	n := copy(p, e.rest)
-	e.rest = e.rest[n:]
-	return n, nil
-}
-
-// limited is a body that is read through something else.
-type limited struct {
-	io.Reader
-	io.Closer
 }
 
 // released gives up the context of a request with its body.

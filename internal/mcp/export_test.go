@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,6 +59,14 @@ func Lines(text string, most int) []string {
 			out = append(out, string(l.text))
 		}
 	}
+}
+
+// Events returns what is passed on of a stream that answers the call with the
+// id, read in lines of at most the length.
+func Events(from io.Reader, id string, most int) string {
+	e := &events{lines: newLineReader(from, most), id: json.RawMessage(id), noise: func(string) {}}
+	out, _ := io.ReadAll(e)
+	return string(out)
 }
 
 func Clean(s string) string { return cleanLines(s) }

@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -89,6 +91,7 @@ func TestHTTP(t *testing.T) {
 // server of the older protocol would.
 type webServer struct {
 	answer map[string]http.HandlerFunc
+	once   bool // the functions answer the first call only
 	mu     sync.Mutex
 	calls  []string
 }
@@ -117,7 +120,7 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls = append(s.calls, m.Method)
 	s.mu.Unlock()
-	if answer := s.answer[m.Method]; answer != nil {
+	if answer := s.answer[m.Method]; answer != nil && (!s.once || s.count(m.Method) == 1) {
 		answer(w, r)
 		return
 	}
@@ -189,26 +192,72 @@ func TestHTTPRefusals(t *testing.T) {
 	}
 }
 
-// The stream of notices can hang, break or be refused: the session works
-// without it.
+// The stream of notices can hang, break, be refused or hold anything: the
+// session works without it, and a notice behind garbage is heard.
 func TestNoticeStream(t *testing.T) {
-	for name, get := range map[string]http.HandlerFunc{
-		"hangs":  func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"breaks": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") },
-		"fails":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
-		"is one that is too long": func(w http.ResponseWriter, _ *http.Request) {
+	stream := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprintf(w, "data: %s\n\n", strings.Repeat("x", 1<<20))
-		},
+			io.WriteString(w, text)
+		}
+	}
+	const notice = "event: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/tools/list_changed\"}\n\n"
+	for name, test := range map[string]struct {
+		get   http.HandlerFunc
+		noise string // what is told of what was left out
+		heard bool   // the notice is
+	}{
+		"hangs":           {get: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		"breaks":          {get: stream("")},
+		"fails":           {get: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
+		"cut":             {get: stream("data: {\"jsonrpc\"")},
+		"no message":      {get: stream("data: sesame\n\n" + notice), noise: "sesame", heard: true},
+		"no field":        {get: stream("sesame\n\n" + notice), heard: true},
+		"other event":     {get: stream("event: ping\ndata: sesame\n\n" + notice), heard: true},
+		"long line":       {get: stream("data: " + strings.Repeat("x", mcp.MaxMessageBytes) + "\n\n" + notice), noise: "events", heard: true},
+		"many long lines": {get: stream(strings.Repeat("data: "+strings.Repeat("x", mcp.MaxMessageBytes/3)+"\n", 4) + "\n" + notice), noise: "events", heard: true},
+		"long name":       {get: stream("id: " + strings.Repeat("x", 1<<20) + "\n" + notice), heard: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &webServer{answer: map[string]http.HandlerFunc{http.MethodGet: get}}
+			listed := make(chan struct{})
+			server := &webServer{answer: map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) {
+				select { // a change that is told before the list was read is none
+				case <-listed:
+					test.get(w, r)
+				case <-r.Context().Done():
+				}
+			}}}
 			all := connect(t, options(), mcp.Server{Name: "web", URL: serve(t, server)})
-			if r := call(t, set(t, all), "web__only", ""); name != "is one that is too long" && (r.Outcome != message.OutcomeSuccess || r.Text != "done") {
+			close(listed)
+			if test.heard {
+				await(t, func() bool {
+					return slices.ContainsFunc(all.Problems(), func(p mcp.Problem) bool { return p.Kind == mcp.Changed })
+				})
+			}
+			if test.noise != "" {
+				problem(t, all, mcp.Noise, "web", test.noise)
+			}
+			if r := call(t, set(t, all), "web__only", ""); r.Outcome != message.OutcomeSuccess || r.Text != "done" {
 				t.Errorf("got %+v, %v", r, all.Problems())
 			}
 		})
 	}
+}
+
+// A stream is passed on event by event, however it is cut.
+func FuzzEvents(f *testing.F) {
+	f.Add("event: message\r\nid: 1\r\ndata: {\"jsonrpc\":\"2.0\",\r\ndata: \"method\":\"a\"}\r\n\r\n", "{}")
+	f.Add("data: garbage\n\n:comment\nretry: 5\n\ndata\n\n", "7")
+	f.Add("data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", "\"x\"")
+	f.Fuzz(func(t *testing.T, text, id string) {
+		whole := mcp.Events(strings.NewReader(text), id, 64)
+		if again := mcp.Events(iotest.OneByteReader(strings.NewReader(text)), id, 64); again != whole {
+			t.Fatalf("in pieces %q, else %q", again, whole)
+		}
+		if again := mcp.Events(strings.NewReader(whole), id, 1<<20); again != whole {
+			t.Fatalf("passed on again %q, else %q", again, whole)
+		}
+	})
 }
 
 // F-SEC-10: whatever goes wrong with a call, it is sent once.
@@ -238,16 +287,22 @@ func TestCalledOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &webServer{answer: map[string]http.HandlerFunc{"tools/call": answer}}
+			server := &webServer{once: true, answer: map[string]http.HandlerFunc{"tools/call": answer}}
 			o := options()
 			o.CallTimeout = time.Second
 			all := connect(t, o, mcp.Server{Name: "web", URL: serve(t, server)})
-			r := call(t, set(t, all), "web__only", "{}")
+			s := set(t, all)
+			r := call(t, s, "web__only", "{}")
 			if r.Outcome != message.OutcomeFailure || !strings.Contains(r.Text, "web") {
 				t.Errorf("got %+v", r)
 			}
 			if n := server.count("tools/call"); n != 1 {
 				t.Errorf("sent %d times", n)
+			}
+			if slices.Contains([]string{"cut stream", "no answer", "garbage", "bad JSON", "hangs", "429", "503"}, name) {
+				if r := call(t, s, "web__only", "{}"); r.Outcome != message.OutcomeSuccess {
+					t.Errorf("the next call: %+v", r)
+				}
 			}
 		})
 	}

@@ -96,8 +96,8 @@ func (r *remote) failed(ctx, limited context.Context, err error) string {
 		return "The call was interrupted, and the server was told so. " + unknown
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
 		return fmt.Sprintf("MCP server %s gave no answer within %s; the call was given up, and the server was told so. %s", c.server.Name, c.options.CallTimeout, unknown)
-	case errors.As(err, &wire) && wire.Code == codeTooLong:
-		return fmt.Sprintf("MCP server %s: %s.", c.server.Name, shown(wire.Message, 500))
+	case errors.As(err, &wire) && wire.Code == codeUnreadable:
+		return fmt.Sprintf("MCP server %s: %s.", c.server.Name, shown(c.server.mask(wire.Message), 500))
 	case errors.As(err, &wire):
 		return fmt.Sprintf("MCP server %s refused the call (error %d). In its own words: %s", c.server.Name, wire.Code, clip(cleanLines(c.server.mask(wire.Message)), 4000))
 	case errors.Is(err, sdk.ErrConnectionClosed), c.child != nil && errors.Is(err, io.EOF):
