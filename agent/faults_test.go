@@ -18,8 +18,8 @@ import (
 )
 
 // connected is a bench whose model is a real adapter in front of a scripted
-// provider.
-func connected(t *testing.T, mode contextwindow.Mode, d wirebody.Dialect, window int, o scripted.Options) (*bench, *scripted.Server) {
+// provider. It gives up an answer that says nothing for idle.
+func connected(t *testing.T, mode contextwindow.Mode, d wirebody.Dialect, window int, idle time.Duration, o scripted.Options) (*bench, *scripted.Server) {
 	t.Helper()
 	server, err := scripted.Start(o)
 	if err != nil {
@@ -28,7 +28,7 @@ func connected(t *testing.T, mode contextwindow.Mode, d wirebody.Dialect, window
 	t.Cleanup(func() { server.Close() })
 	b := newBench(t, mode, window, nil)
 	caps := model.Capabilities{WindowTokens: window, MaxOutputTokens: 8192, WindowSource: model.WindowFromUser}
-	if b.options.Model, err = server.Connect(d, caps, 2*time.Second); err != nil {
+	if b.options.Model, err = server.Connect(d, caps, idle); err != nil {
 		t.Fatal(err)
 	}
 	if m, ok := catalog.Default().Lookup(scripted.ModelOf(d)); ok {
@@ -119,7 +119,11 @@ func TestSingleFaults(t *testing.T) {
 		for _, d := range dialects {
 			t.Run(fmt.Sprintf("%s %t %s %s", c.fault, c.always, c.retryAfter, d), func(t *testing.T) {
 				t.Parallel()
-				b, server := connected(t, contextwindow.Compact, d, 64000, scripted.Options{Script: faulty(c.fault, c.always, c.retryAfter)})
+				idle := time.Minute
+				if c.fault == scripted.Hang || c.fault == scripted.HangInStream {
+					idle = 2 * time.Second
+				}
+				b, server := connected(t, contextwindow.Compact, d, 64000, idle, scripted.Options{Script: faulty(c.fault, c.always, c.retryAfter)})
 				res := b.run("Read, then write once.")
 				if res.Status != c.want || len(b.write.runs) != c.writes || len(b.read.runs) != reads {
 					t.Errorf("got %+v, %d reads, %d writes", res, len(b.read.runs), len(b.write.runs))

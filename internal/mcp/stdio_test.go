@@ -146,15 +146,12 @@ func TestCallTimeout(t *testing.T) {
 // Servers that do not come up are problems with a reason; the others work, and
 // nothing is left of any.
 func TestUnreachable(t *testing.T) {
-	o := options()
-	o.ConnectTimeout = 3 * time.Second
 	bad := func(name, mode string) mcp.Server { return declared(t, name, mode) }
 	missing := mcp.Server{Name: "missing", Command: []string{"no-such-program-anywhere"}}
 	secret := bad("exits", "exit")
 	secret.Env["TOKEN"] = "sesame-street"
-	all := connect(t, o, bad("hangs", "hang"), secret, missing, bad("garbage", "endless garbage"), declared(t, "good", "good"),
+	all := connect(t, options(), secret, missing, bad("garbage", "endless garbage"), declared(t, "good", "good"),
 		mcp.Server{Name: "folder", Command: []string{"true"}, Dir: filepath.Join(t.TempDir(), "none")})
-	problem(t, all, mcp.Unreachable, "hangs", "not ready within 3s", "thinking")
 	problem(t, all, mcp.Unreachable, "exits", "exit code 7", "no licence for token [redacted]")
 	problem(t, all, mcp.Unreachable, "missing", "could not be started", "no-such-program-anywhere")
 	problem(t, all, mcp.Unreachable, "folder", "could not be started")
@@ -165,6 +162,9 @@ func TestUnreachable(t *testing.T) {
 	if len(all.Infos()) != 1 {
 		t.Errorf("infos %+v", all.Infos())
 	}
+	o := options()
+	o.ConnectTimeout = 3 * time.Second // it begins and says so in this time
+	problem(t, connect(t, o, bad("hangs", "hang")), mcp.Unreachable, "hangs", "not ready within 3s", "thinking")
 }
 
 // Greetings on the standard output are passed over and named.

@@ -65,15 +65,19 @@ func TestObserver(t *testing.T) {
 // nothing up and fail nothing; what they missed is counted.
 func TestBadObservers(t *testing.T) {
 	const events = 3000
-	for name, tt := range map[string]struct{ script, ended string }{
-		"hangs":         {"trap '' TERM PIPE\nsleep 1000 & sleep 1000\n", "did not end in time"},
-		"ends at once":  {"exit 4\n", "code 4"},
-		"closes input":  {"exec <&-; sleep 1000\n", ""},
-		"garbage":       {"cat /dev/zero\n", "did not end in time"},
-		"not a program": {"", ""},
+	const short = 50 * time.Millisecond
+	for name, tt := range map[string]struct {
+		script, ended string
+		grace         time.Duration
+	}{
+		"hangs":         {"trap '' TERM PIPE\nsleep 1000 & sleep 1000\n", "did not end in time", short},
+		"ends at once":  {"exit 4\n", "code 4", time.Minute},
+		"closes input":  {"exec <&-; sleep 1000\n", "", short},
+		"garbage":       {"cat /dev/zero\n", "did not end in time", short},
+		"not a program": {"", "", short},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, o := observing(t, tt.script, plugin.Options{Grace: 50 * time.Millisecond})
+			p, o := observing(t, tt.script, plugin.Options{Grace: tt.grace})
 			if name == "not a program" {
 				must(t, os.Chmod(filepath.Join(p.home, "plugins", "o", "observe.sh"), 0o644))
 				o.Close()

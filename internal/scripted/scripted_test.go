@@ -45,9 +45,11 @@ func start(t *testing.T, o scripted.Options) *scripted.Server {
 	return s
 }
 
-func connect(t *testing.T, s *scripted.Server, d wirebody.Dialect) model.Model {
+// connect gives up an answer that says nothing for idle: short for a server
+// that hangs, and ample for one that only has to wait for a processor.
+func connect(t *testing.T, s *scripted.Server, d wirebody.Dialect, idle time.Duration) model.Model {
 	t.Helper()
-	m, err := s.Connect(d, model.Capabilities{}, 200*time.Millisecond)
+	m, err := s.Connect(d, model.Capabilities{}, idle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestAnswerIsUnderstood(t *testing.T) {
 		s := start(t, scripted.Options{Keep: true, Script: func(r scripted.Request) scripted.Reply {
 			return scripted.Reply{Reasoning: "hm", Text: "Grüße 🦊", Calls: []scripted.Call{{Name: "read", Arguments: `{"path":"ä.go"}`}, {ID: "own", Name: "read", Arguments: `{"path":"b.go"}`}}}
 		}})
-		m := connect(t, s, d)
+		m := connect(t, s, d, time.Minute)
 		text, done, err := modeltest.Play(m, ask("first"))
 		if err != nil || text != "Grüße 🦊" {
 			t.Fatalf("%q, %v", text, err)
@@ -113,7 +115,11 @@ func TestFaultsAreUnderstood(t *testing.T) {
 				s := start(t, scripted.Options{Script: func(scripted.Request) scripted.Reply {
 					return scripted.Reply{Text: "one two three", Calls: []scripted.Call{{Name: "read", Arguments: `{"path":"a"}`}}, Fault: f}
 				}})
-				_, done, err := modeltest.Play(connect(t, s, d), ask("x"))
+				idle := time.Minute
+				if f == scripted.Hang || f == scripted.HangInStream {
+					idle = 200 * time.Millisecond
+				}
+				_, done, err := modeltest.Play(connect(t, s, d, idle), ask("x"))
 				switch {
 				case d == wirebody.Gemini && f == scripted.BrokenArguments: // says so instead
 					if done != nil || !errors.Is(err, model.ErrUnreadable) {
@@ -137,7 +143,7 @@ func TestFaultsAreUnderstood(t *testing.T) {
 func TestWindowIsEnforced(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d wirebody.Dialect) {
 		s := start(t, scripted.Options{WindowTokens: 100, Refuse: true, Script: func(scripted.Request) scripted.Reply { return scripted.Reply{Text: "ok"} }})
-		m := connect(t, s, d)
+		m := connect(t, s, d, time.Minute)
 		if _, _, err := modeltest.Play(m, ask("short")); err != nil {
 			t.Error(err)
 		}
