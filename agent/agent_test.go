@@ -437,6 +437,34 @@ func TestEmptyAnswer(t *testing.T) {
 	}
 }
 
+// A usage that cannot be read costs no answer. It is told once, and the money
+// is not known.
+func TestUnreadableUsage(t *testing.T) {
+	b := newBench(t, contextwindow.Warn, 64000, func(i int, r model.Request) modeltest.Reply {
+		reply := say("done")
+		if i < 2 {
+			reply = modeltest.Call(call(fmt.Sprintf("c%d", i), "read", "a"))
+		}
+		done := reply.Events[len(reply.Events)-1].(model.Completed)
+		done.Usage, done.UsageProblem = nil, "a negative number"
+		reply.Events[len(reply.Events)-1] = done
+		return reply
+	})
+	res := b.run("go")
+	if res.Status != agent.StatusCompleted || res.Totals.Unreported != 3 || res.Totals.CostUSD != nil {
+		t.Errorf("result %+v", res)
+	}
+	told := 0
+	for _, e := range b.events {
+		if n, ok := e.(agent.Notice); ok && strings.Contains(n.Text, "a negative number") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
+
 // F-SEC-10: a stream that breaks off is asked for again, and no call runs
 // twice.
 func TestBrokenStream(t *testing.T) {

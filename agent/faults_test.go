@@ -100,6 +100,7 @@ func TestSingleFaults(t *testing.T) {
 		{fault: scripted.CutInStream, want: agent.StatusCompleted, writes: 1},
 		{fault: scripted.CutInStream, always: true, want: agent.StatusFailed, reason: "ended early"},
 		{fault: scripted.NoUsage, want: agent.StatusCompleted, writes: 1},
+		{fault: scripted.BadUsage, want: agent.StatusCompleted, writes: 1},
 		{fault: scripted.Drip, want: agent.StatusCompleted, writes: 1},
 		{fault: scripted.Garbage, want: agent.StatusCompleted, writes: 1},
 		{fault: scripted.Garbage, always: true, want: agent.StatusFailed, reason: "unreadable"},

@@ -198,6 +198,7 @@ func (n *run) account(ctx context.Context, fit *contextwindow.Fit, done *model.C
 		}
 	} else {
 		t.Unreported++
+		n.tellUsage(done.UsageProblem)
 	}
 	switch {
 	case usd == nil:
@@ -212,6 +213,15 @@ func (n *run) account(ctx context.Context, fit *contextwindow.Fit, done *model.C
 		return err
 	}
 	return n.addRequest(ctx, record)
+}
+
+// tellUsage says once that a provider's usage cannot be read.
+func (n *run) tellUsage(problem string) {
+	if problem == "" || n.usageTold {
+		return
+	}
+	n.usageTold = true
+	n.a.show(Notice{Kind: "warning", Text: fmt.Sprintf("the usage that the provider reports cannot be read (%s): what such requests cost is not known, and estimates are not checked against it", problem)})
 }
 
 // tellEstimate warns when the provider's count shows that something is wrong.

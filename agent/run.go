@@ -53,6 +53,7 @@ type run struct {
 	denials  int    // answers in a row whose calls were all denied
 	summary  totalsOfTrace
 
+	usageTold    bool // that a usage cannot be read
 	frontChanged bool // instructions, tools or model are not those of the last run
 }
 

@@ -59,8 +59,12 @@ type Completed struct {
 	// Messages is the whole answer. Most providers give one message; a
 	// recorded session can hold several for one request.
 	Messages []message.Message
-	// Usage is what the provider reported, nil when it reported nothing.
+	// Usage is what the provider reported, nil when it reported nothing or
+	// something that cannot be read.
 	Usage *message.Usage
+	// UsageProblem says why a usage that was reported cannot be read, empty
+	// where that is not so. The answer is whole all the same.
+	UsageProblem string
 	// Stop says why the model stopped.
 	Stop StopReason
 }

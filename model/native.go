@@ -27,6 +27,6 @@ type NativeItem struct {
 	Data json.RawMessage
 	// EstimatedTokens is what it weighs in a request, zero when unknown.
 	EstimatedTokens int
-	// Usage is what making it cost, nil when not reported.
+	// Usage is what making it cost, nil when not reported or unreadable.
 	Usage *message.Usage
 }

@@ -138,6 +138,9 @@ func (a *answer) events() []event {
 	if a.reply.Fault == Empty {
 		a.reply.Reasoning, a.reply.Text, a.reply.Calls = "", "", nil
 	}
+	if a.reply.Fault == BadUsage {
+		a.usage.OutputTokens = -1
+	}
 	switch a.asked.Dialect {
 	case wirebody.Responses:
 		return a.responses()

@@ -40,6 +40,8 @@ const (
 	CutInStream Fault = "cut-in-stream"
 	// NoUsage reports no usage.
 	NoUsage Fault = "no-usage"
+	// BadUsage reports a negative number of tokens.
+	BadUsage Fault = "bad-usage"
 	// Drip sends the answer byte by byte.
 	Drip Fault = "drip"
 	// Garbage puts an event that cannot be read into the middle.
@@ -56,7 +58,7 @@ const (
 // Faults lists them.
 func Faults() []Fault {
 	return []Fault{RateLimited, ServerError, Overloaded, Unauthorized, Overflow, OverflowInStream, OverflowAfterText, ErrorInStream, Hang, HangInStream,
-		CutAtStart, CutInStream, NoUsage, Drip, Garbage, Empty, BrokenArguments, DuplicateIDs}
+		CutAtStart, CutInStream, NoUsage, BadUsage, Drip, Garbage, Empty, BrokenArguments, DuplicateIDs}
 }
 
 // refuses reports whether no answer is begun.

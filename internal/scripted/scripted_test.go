@@ -107,7 +107,7 @@ func TestFaultsAreUnderstood(t *testing.T) {
 		scripted.ErrorInStream: model.ErrTransient, scripted.Hang: model.ErrIncompleteStream, scripted.HangInStream: model.ErrIncompleteStream,
 		scripted.Garbage: model.ErrUnreadable, scripted.CutAtStart: model.ErrIncompleteStream, scripted.CutInStream: model.ErrIncompleteStream,
 	}
-	harmless := map[scripted.Fault]bool{scripted.NoUsage: true, scripted.Drip: true, scripted.Empty: true, scripted.BrokenArguments: true, scripted.DuplicateIDs: true}
+	harmless := map[scripted.Fault]bool{scripted.NoUsage: true, scripted.BadUsage: true, scripted.Drip: true, scripted.Empty: true, scripted.BrokenArguments: true, scripted.DuplicateIDs: true}
 	eachDialect(t, func(t *testing.T, d wirebody.Dialect) {
 		for _, f := range scripted.Faults() {
 			t.Run(string(f), func(t *testing.T) {
@@ -127,7 +127,10 @@ func TestFaultsAreUnderstood(t *testing.T) {
 					}
 				case harmless[f]:
 					if err != nil || done == nil {
-						t.Errorf("%v", err)
+						t.Fatalf("%v", err)
+					}
+					if none := f == scripted.NoUsage || f == scripted.BadUsage; (done.Usage == nil) != none || (done.UsageProblem != "") != (f == scripted.BadUsage) {
+						t.Errorf("usage %+v, %q", done.Usage, done.UsageProblem)
 					}
 				case err == nil || done != nil:
 					t.Error("no error")

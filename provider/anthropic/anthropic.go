@@ -165,12 +165,15 @@ func (m *Model) CompactNative(ctx context.Context, messages []message.Message) (
 	}
 	var reply struct {
 		Content []json.RawMessage `json:"content"`
-		Usage   usage             `json:"usage"`
+		Usage   json.RawMessage   `json:"usage"`
 	}
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return item, m.client.Fail(wire.Malformed(answer, err))
 	}
-	item.Usage = reply.Usage.normal()
+	var used usage
+	if used.take(reply.Usage) == nil {
+		item.Usage = used.normal()
+	}
 	for _, block := range reply.Content {
 		var head struct {
 			Type    string

@@ -9,6 +9,7 @@ import (
 	"github.com/forge-agent/forge/model"
 	"github.com/forge-agent/forge/provider/internal/dialect"
 	"github.com/forge-agent/forge/provider/internal/wire"
+	"github.com/forge-agent/forge/sessionfile/wirebody"
 )
 
 // event is one event of a stream.
@@ -16,12 +17,12 @@ type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		ID    string `json:"id"`
-		Usage usage  `json:"usage"`
+		ID    string          `json:"id"`
+		Usage json.RawMessage `json:"usage"`
 	} `json:"message"`
 	ContentBlock json.RawMessage `json:"content_block"`
 	Delta        json.RawMessage `json:"delta"`
-	Usage        usage           `json:"usage"`
+	Usage        json.RawMessage `json:"usage"`
 }
 
 // block is the beginning of a content block.
@@ -60,25 +61,35 @@ type usage struct {
 const maxTokens = 1 << 40
 
 // take keeps the newer figures. A zero does not overrule what was reported
-// before: some hosts fill their last event with zeros.
-func (u *usage) take(newer usage) error {
+// before: some hosts fill their last event with zeros. An error says that the
+// newer figures were not taken.
+func (u *usage) take(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var newer usage
+	if err := wirebody.UnmarshalUsage(raw, &newer); err != nil {
+		return err
+	}
+	taken := *u
 	for _, f := range []struct{ old, new **int }{
-		{&u.InputTokens, &newer.InputTokens}, {&u.CacheCreationTokens, &newer.CacheCreationTokens},
-		{&u.CacheReadTokens, &newer.CacheReadTokens}, {&u.OutputTokens, &newer.OutputTokens},
+		{&taken.InputTokens, &newer.InputTokens}, {&taken.CacheCreationTokens, &newer.CacheCreationTokens},
+		{&taken.CacheReadTokens, &newer.CacheReadTokens}, {&taken.OutputTokens, &newer.OutputTokens},
 	} {
 		if *f.new == nil {
 			continue
 		}
 		if n := **f.new; n < 0 || n > maxTokens {
-			return fmt.Errorf("impossible number of tokens %d", n)
+			return fmt.Errorf("decode usage: impossible number of tokens %d", n)
 		}
 		if *f.old == nil || **f.new > 0 {
 			*f.old = *f.new
 		}
 	}
 	if newer.OutputDetails != nil {
-		u.OutputDetails = newer.OutputDetails
+		taken.OutputDetails = newer.OutputDetails
 	}
+	*u = taken
 	return nil
 }
 
@@ -113,6 +124,7 @@ type turn struct {
 	open            map[int]*openBlock
 	id, stop        string
 	usage           usage
+	usageProblem    string
 	done            bool
 }
 
@@ -131,6 +143,21 @@ func (t *turn) Evidence() bool { return t.answer.Evidence() }
 // Done reports whether message_stop has come.
 func (t *turn) Done() bool { return t.done }
 
+// report takes a usage in. One that cannot be read costs no answer.
+func (t *turn) report(raw json.RawMessage) {
+	if err := t.usage.take(raw); err != nil {
+		t.usageProblem = err.Error()
+	}
+}
+
+// reported is the usage as far as all of it could be read.
+func (t *turn) reported() *message.Usage {
+	if t.usageProblem != "" {
+		return nil
+	}
+	return t.usage.normal()
+}
+
 // Take reads one event.
 func (t *turn) Take(e wire.Event) ([]model.Event, error) {
 	var ev event
@@ -142,7 +169,7 @@ func (t *turn) Take(e wire.Event) ([]model.Event, error) {
 	switch ev.Type {
 	case "message_start":
 		t.id = ev.Message.ID
-		err = t.usage.take(ev.Message.Usage)
+		t.report(ev.Message.Usage)
 	case "content_block_start":
 		out, err = t.begin(ev)
 	case "content_block_delta":
@@ -155,7 +182,7 @@ func (t *turn) Take(e wire.Event) ([]model.Event, error) {
 			if d.StopReason != "" {
 				t.stop = d.StopReason
 			}
-			err = t.usage.take(ev.Usage)
+			t.report(ev.Usage)
 		}
 	case "message_stop":
 		if len(t.open) > 0 {
@@ -300,8 +327,8 @@ func (t *turn) end(index int) error {
 func (t *turn) Completed() (model.Completed, error) {
 	return model.Completed{
 		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage.normal(),
-		Stop:     t.reason(),
+		Usage:    t.reported(), UsageProblem: t.usageProblem,
+		Stop: t.reason(),
 	}, nil
 }
 

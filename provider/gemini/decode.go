@@ -50,6 +50,7 @@ type turn struct {
 	id, finish      string
 	blocked, done   bool
 	usage           *message.Usage
+	usageProblem    string
 }
 
 // Evidence reports whether anything was said.
@@ -81,10 +82,9 @@ func (t *turn) Take(e wire.Event) ([]model.Event, error) {
 	if present(ev.Usage) {
 		u, err := wirebody.DecodeUsage(ev.Usage)
 		if err != nil {
-			return nil, wire.Malformed(data, err)
-		}
-		if u != nil {
-			t.usage = u
+			t.usage, t.usageProblem = nil, err.Error()
+		} else if u != nil {
+			t.usage, t.usageProblem = u, ""
 		}
 	}
 	var out []model.Event
@@ -163,8 +163,8 @@ func (t *turn) Completed() (model.Completed, error) {
 	}
 	return model.Completed{
 		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage,
-		Stop:     t.stop(),
+		Usage:    t.usage, UsageProblem: t.usageProblem,
+		Stop: t.stop(),
 	}, nil
 }
 

@@ -56,6 +56,7 @@ type turn struct {
 	id              string
 	items           map[int]json.RawMessage
 	usage           *message.Usage
+	usageProblem    string
 	answer          dialect.Answer
 	incomplete      string
 	evidence        bool
@@ -151,8 +152,10 @@ func (t *turn) finish(ev event) error {
 		return nil
 	}
 	var err error
-	t.usage, err = wirebody.DecodeUsage(ev.Response.Usage)
-	return err
+	if t.usage, err = wirebody.DecodeUsage(ev.Response.Usage); err != nil {
+		t.usageProblem = err.Error()
+	}
+	return nil
 }
 
 // read turns an item into blocks.
@@ -199,8 +202,8 @@ func (t *turn) read(raw json.RawMessage) error {
 func (t *turn) Completed() (model.Completed, error) {
 	return model.Completed{
 		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage,
-		Stop:     t.stop(),
+		Usage:    t.usage, UsageProblem: t.usageProblem,
+		Stop: t.stop(),
 	}, nil
 }
 

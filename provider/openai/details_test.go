@@ -216,11 +216,15 @@ func TestNativeCompaction(t *testing.T) {
 			t.Errorf("with %+v: %s", o, body)
 		}
 	}
-	for _, answer := range []string{`{"output":[` + user + `]}`, `{"output":[{"type":"compaction"}]}`, `nope`, `{"output":[` + sealed + `],"usage":{"input_tokens":-1}}`} {
+	for _, answer := range []string{`{"output":[` + user + `]}`, `{"output":[{"type":"compaction"}]}`, `nope`} {
 		m, _ := serve(t, openai.Options{}, modeltest.Document(200, answer))
 		if item, err := m.CompactNative(t.Context(), r.Messages[1:]); err == nil || item.Data != nil {
 			t.Errorf("%s: %+v, %v", answer, item, err)
 		}
+	}
+	m, _ = serve(t, openai.Options{}, modeltest.Document(200, `{"output":[`+sealed+`],"usage":{"input_tokens":-1}}`))
+	if item, err := m.CompactNative(t.Context(), r.Messages[1:]); err != nil || item.Data == nil || item.Usage != nil {
+		t.Errorf("with a usage that cannot be read: %+v, %v", item, err)
 	}
 	m, _ = serve(t, openai.Options{NoCompaction: true})
 	if _, err := m.CompactNative(t.Context(), nil); err == nil || m.Capabilities().NativeCompaction != model.NativeCompactionUnsupported {

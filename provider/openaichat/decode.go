@@ -87,6 +87,7 @@ type turn struct {
 	field           string // the member that reasoning came in
 	details         []json.RawMessage
 	usage           *message.Usage
+	usageProblem    string
 	refused, done   bool
 }
 
@@ -127,10 +128,9 @@ func (t *turn) Take(e wire.Event) ([]model.Event, error) {
 		}
 		u, err := wirebody.DecodeUsage(raw)
 		if err != nil {
-			return nil, wire.Malformed(data, err)
-		}
-		if u != nil {
-			t.usage = u
+			t.usage, t.usageProblem = nil, err.Error()
+		} else if u != nil {
+			t.usage, t.usageProblem = u, ""
 		}
 	}
 	var out []model.Event
@@ -230,8 +230,8 @@ func (t *turn) Completed() (model.Completed, error) {
 	}
 	return model.Completed{
 		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage,
-		Stop:     t.stop(),
+		Usage:    t.usage, UsageProblem: t.usageProblem,
+		Stop: t.stop(),
 	}, nil
 }
 

@@ -1,8 +1,11 @@
 package wirebody
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -25,8 +28,8 @@ import (
 //     of tool prompts are not.
 func DecodeUsage(data []byte) (*message.Usage, error) {
 	var u usage
-	if err := json.Unmarshal(data, &u); err != nil {
-		return nil, fmt.Errorf("decode usage: %w", err)
+	if err := UnmarshalUsage(data, &u); err != nil {
+		return nil, err
 	}
 	for _, n := range u.all() {
 		if n < 0 || n > maxTokens {
@@ -48,6 +51,44 @@ func DecodeUsage(data []byte) (*message.Usage, error) {
 	out.CacheWriteInputTokens = min(out.CacheWriteInputTokens, out.InputTokens-out.CachedInputTokens)
 	out.ReasoningTokens = min(out.ReasoningTokens, out.OutputTokens)
 	return &out, nil
+}
+
+// UnmarshalUsage decodes a usage object into a struct of whole numbers, as
+// json.Unmarshal does, and also takes what some hosts write in place of a whole
+// number: one with a decimal point (12.0), with an exponent or in quotes.
+func UnmarshalUsage(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	if err == nil {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var value map[string]any
+	if dec.Decode(&value) == nil {
+		wholeNumbers(value)
+		if again, marshalErr := json.Marshal(value); marshalErr == nil && json.Unmarshal(again, into) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("decode usage: %w", err)
+}
+
+func wholeNumbers(object map[string]any) {
+	for key, value := range object {
+		var text string
+		switch value := value.(type) {
+		case map[string]any:
+			wholeNumbers(value)
+			continue
+		case json.Number:
+			text = value.String()
+		case string:
+			text = value
+		}
+		if f, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) && f == math.Trunc(f) && math.Abs(f) <= maxTokens {
+			object[key] = int64(f)
+		}
+	}
 }
 
 // maxTokens is far above any request, and sums of such figures still fit.
