@@ -49,9 +49,10 @@ const maxNoise = 10_000
 // A child is a server that runs as a child process. It is a transport, which
 // starts it, and the connection to it: one message a line.
 type child struct {
-	spec  command.Spec
-	grace time.Duration
-	noise func(text string) // told of the first line that is no message
+	server Server
+	spec   command.Spec
+	grace  time.Duration
+	noise  func(text string) // told of the first line that is no message
 
 	stdin  *os.File
 	stdout *io.PipeReader
@@ -77,8 +78,9 @@ func newChild(s Server, o Options, noise func(string)) *child {
 	}
 	life, kill := context.WithCancel(context.Background())
 	return &child{
-		spec:  command.Spec{Args: s.Command, DirPath: dir, Env: environment(s, o), Grace: o.Grace},
-		grace: o.Grace, noise: noise,
+		server: s,
+		spec:   command.Spec{Args: s.Command, DirPath: dir, Env: environment(s, o), Grace: o.Grace},
+		grace:  o.Grace, noise: noise,
 		stderr: &lastBytes{}, writes: make(chan struct{}, 1), ended: make(chan struct{}),
 		life: life, kill: kill,
 	}
@@ -246,7 +248,7 @@ func (c *child) ending() string {
 	if c.exit.Signal != "" {
 		text = "it was ended by a signal: " + c.exit.Signal
 	}
-	if said := c.stderr.String(); said != "" {
+	if said := c.lastWords(); said != "" {
 		text += fmt.Sprintf("; its last words: %q", said)
 	}
 	return text
@@ -266,12 +268,18 @@ func (l *lastBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last lines, on one line.
+// String returns what was kept.
 func (l *lastBytes) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return string(l.text)
+}
+
+// lastWords are the last lines of the standard error on one line, without the
+// server's secrets; empty when there are none.
+func (c *child) lastWords() string {
 	const most = 300
-	words := strings.Join(strings.Fields(strings.ToValidUTF8(string(l.text), "\uFFFD")), " ")
+	words := strings.Join(strings.Fields(strings.ToValidUTF8(c.server.mask(c.stderr.String()), "\uFFFD")), " ")
 	from := max(0, len(words)-most)
 	for from < len(words) && words[from]&0xC0 == 0x80 {
 		from++

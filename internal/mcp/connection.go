@@ -106,12 +106,12 @@ func (c *connection) transport() (sdk.Transport, func()) {
 		return c.options.transport(c.server), func() {}
 	case c.server.URL != "":
 		c.endpoint = newEndpoint(c.server, c.options.Client, func(code int) { c.status.Store(int64(code)) }, func(text string) {
-			c.report(Noise, "", fmt.Sprintf("it sends events that are no messages, and they are passed over. The first: %q", shown(text, 200)))
+			c.report(Noise, "", fmt.Sprintf("it sends events that are no messages, and they are passed over. The first: %s", c.server.quote(text, 200)))
 		})
 		return c.endpoint.transport(), c.endpoint.kill
 	}
 	child := newChild(c.server, c.options, func(text string) {
-		c.report(Noise, "", fmt.Sprintf("it writes lines to its standard output that are no messages, and they are passed over. The first: %q", shown(text, 200)))
+		c.report(Noise, "", fmt.Sprintf("it writes lines to its standard output that are no messages, and they are passed over. The first: %s", c.server.quote(text, 200)))
 	})
 	c.child = child
 	return child, child.kill
@@ -178,8 +178,8 @@ func (c *connection) unreachable(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		text := fmt.Sprintf("it was not ready within %s, and was given up. Check that it starts by itself, or give it more time.", c.options.ConnectTimeout)
-		if c.child != nil && c.child.stdin != nil && c.child.stderr.String() != "" {
-			text += fmt.Sprintf(" Its last words: %q.", c.child.stderr.String())
+		if c.child != nil && c.child.stdin != nil && c.child.lastWords() != "" {
+			text += fmt.Sprintf(" Its last words: %q.", c.child.lastWords())
 		}
 		return text
 	case ctx.Err() != nil:
@@ -237,6 +237,10 @@ func (c *connection) info() Info {
 	return i
 }
 
+// endTime is how long a session may take to notice that its server is gone. It
+// waits for nobody but this program, so it is ample.
+const endTime = 10 * time.Second
+
 // close ends calls, session and server. A session over HTTP is told good-bye
 // for as long as a child process is given to end.
 func (c *connection) close() error {
@@ -260,12 +264,12 @@ func (c *connection) close() error {
 		}
 		c.endpoint.close()
 	}
-	grace := time.NewTimer(c.options.Grace)
-	defer grace.Stop()
+	gone := time.NewTimer(max(c.options.Grace, endTime))
+	defer gone.Stop()
 	select {
 	case <-said:
 		return nil
-	case <-grace.C:
+	case <-gone.C:
 		return fmt.Errorf("close MCP server %s: the session does not end, although the server is gone", c.server.Name)
 	}
 }

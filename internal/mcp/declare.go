@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/forge-agent/forge/provider"
@@ -98,6 +99,12 @@ func (s Server) secrets() []string {
 	}
 	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
 	return out
+}
+
+// quote shows what the server said, in quotation marks. Its secrets are taken
+// out first: marks and cuts could hide them.
+func (s Server) quote(text string, most int) string {
+	return strconv.Quote(shown(s.mask(text), most))
 }
 
 // mask takes the server's secrets out of a text.

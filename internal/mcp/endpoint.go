@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,7 +28,8 @@ type endpoint struct {
 	life   context.Context
 	kill   context.CancelFunc
 	status func(code int) // told of every refusal
-	noise  func(string)   // told the beginning of what is no message
+	noise  func(string)   // told the beginning of the first thing that is no message
+	noises atomic.Int64
 }
 
 func newEndpoint(s Server, client *http.Client, refused func(int), noise func(string)) *endpoint {
@@ -96,14 +98,25 @@ func (e *endpoint) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &limited{Reader: e.events(resp.Body, id), Closer: resp.Body}
 		resp.ContentLength = -1
 	case id != nil:
-		return bounded(resp, id, kind)
+		return e.bounded(resp, id, kind)
 	}
 	return resp, nil
 }
 
 // events reads the stream that answers the call with the id, or notices.
 func (e *endpoint) events(from io.Reader, id json.RawMessage) *events {
-	return &events{lines: newLineReader(from, maxMessageBytes), id: id, noise: e.noise}
+	return &events{lines: newLineReader(from, maxMessageBytes), id: id, noise: e.leaveOut}
+}
+
+// leaveOut notes something that is no message. The error says that it is enough.
+func (e *endpoint) leaveOut(beginning string) error {
+	switch n := e.noises.Add(1); {
+	case n == 1:
+		e.noise(beginning)
+	case n > maxNoise:
+		return fmt.Errorf("it sent more than %d events that are no messages", maxNoise)
+	}
+	return nil
 }
 
 // send sends a request with the declared headers, until the endpoint is closed.
@@ -126,7 +139,7 @@ func (e *endpoint) send(req *http.Request) (*http.Response, error) {
 
 // bounded reads an answer that is no stream. One that is too long, or no
 // message, becomes an error of its call: the session works without it.
-func bounded(resp *http.Response, id json.RawMessage, kind string) (*http.Response, error) {
+func (e *endpoint) bounded(resp *http.Response, id json.RawMessage, kind string) (*http.Response, error) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxMessageBytes+1))
 	if err != nil {
@@ -136,7 +149,7 @@ func bounded(resp *http.Response, id json.RawMessage, kind string) (*http.Respon
 		rest, _ := io.Copy(io.Discard, io.LimitReader(resp.Body, 16*maxMessageBytes))
 		data = errorFor(id, tooLongText(len(data)+int(rest)))
 	} else if kind == "application/json" && !isMessage(data) {
-		data = errorFor(id, fmt.Sprintf("the answer is no message of the protocol: %q", shown(string(data[:min(len(data), endBytes)]), 200)))
+		data = errorFor(id, "the answer is no message of the protocol, so what the call did is not known: "+e.server.quote(string(data[:min(len(data), endBytes)]), 200))
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return resp, nil

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,16 +11,18 @@ import (
 // events passes a stream of server-sent events on, one whole event after the
 // other, in bounded memory. What is no message of the protocol is left out and
 // told as noise, as in the output of a child process: the protocol's transport
-// would end the session over it. An event that is too long becomes an error of
-// the call that the stream answers.
+// would end the session over it. The call that the stream answers gets an error
+// in place of an event that is too long, and at the end of the stream in place
+// of an answer that may have been left out.
 //
 // The form of a stream: https://html.spec.whatwg.org/multipage/server-sent-events.html
 type events struct {
-	lines  *lineReader
-	id     []byte       // of the call as JSON, nil for a stream that answers none
-	noise  func(string) // told the beginning of what was left out
-	noises int
-	rest   []byte // of the last event
+	lines    *lineReader
+	id       []byte             // of the call as JSON, nil for a stream that answers none
+	noise    func(string) error // told the beginning of what is left out
+	leftOut  bool               // something was
+	answered bool               // a response was passed on
+	rest     []byte             // of the last event
 }
 
 // maxFieldBytes is the longest value of a field that is not the message.
@@ -31,12 +32,16 @@ const maxFieldBytes = 1 << 10
 func (e *events) Read(p []byte) (int, error) {
 	for len(e.rest) == 0 {
 		v, err := e.next()
-		if err != nil {
+		switch {
+		case err == nil:
+			if e.rest, err = e.passed(v); err != nil {
+				return 0, err
+			}
+		case e.leftOut && !e.answered && e.id != nil:
+			e.answered = true
+			e.rest = eventOf(errorFor(e.id, "the answer is no message of the protocol, or did not come; what the call did is not known"))
+		default:
 			return 0, err
-		}
-		e.rest = e.passed(v)
-		if e.noises > maxNoise {
-			return 0, errTooMuchNoise
 		}
 	}
 	n := copy(p, e.rest)
@@ -44,13 +49,11 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var errTooMuchNoise = errors.New("the stream has too many events that are no messages")
-
 // An event is one of a stream as it was read.
 type event struct {
 	name, id, retry []byte
 	data            []byte // the message, nil for none and for one that is too long
-	total           int    // of the lines with the message in bytes
+	total           int    // of the lines with the message in bytes, line breaks included
 }
 
 // next reads up to the empty line that ends an event. Without that line the
@@ -60,12 +63,14 @@ func (e *events) next() (event, error) {
 	for {
 		l, err := e.lines.next()
 		switch {
-		case err == io.EOF && isMessage(v.data):
+		case err == io.EOF && (isMessage(v.data) || v.total > e.lines.most):
 			return v, nil
 		case err != nil:
 			return v, err
 		case l.tooLong():
-			v.data, v.total = nil, v.total+l.total
+			if bytes.HasPrefix(l.head, []byte("data:")) {
+				v.data, v.total = nil, v.total+l.total
+			}
 			continue
 		}
 		text := bytes.TrimSuffix(l.text, []byte("\r"))
@@ -73,14 +78,14 @@ func (e *events) next() (event, error) {
 			return v, nil
 		}
 		name, value, _ := bytes.Cut(text, []byte(":"))
-		v.set(string(name), bytes.TrimSpace(value))
+		v.set(string(name), bytes.TrimSpace(value), e.lines.most)
 	}
 }
 
-func (v *event) set(name string, value []byte) {
+func (v *event) set(name string, value []byte, most int) {
 	switch {
 	case name == "data":
-		v.add(value)
+		v.add(value, most)
 	case len(value) > maxFieldBytes:
 	case name == "event":
 		v.name = value
@@ -93,10 +98,10 @@ func (v *event) set(name string, value []byte) {
 
 // add takes a line of the message. Between two lines stands a line break, which
 // JSON allows only where a space may stand.
-func (v *event) add(value []byte) {
-	v.total += len(value)
+func (v *event) add(value []byte, most int) {
+	v.total += len(value) + 1
 	switch {
-	case v.total > maxMessageBytes:
+	case v.total > most:
 		v.data = nil
 	case v.data == nil:
 		v.data = append([]byte{}, value...)
@@ -112,37 +117,48 @@ func isMessage(data []byte) bool {
 
 // passed returns what is passed on of an event: where a stream is taken up
 // again, and the message if it is one.
-func (e *events) passed(v event) []byte {
+func (e *events) passed(v event) ([]byte, error) {
+	var err error
 	switch {
-	case len(v.name) > 0 && string(v.name) != "message", v.total == 0:
+	case len(v.name) > 0 && string(v.name) != "message":
 		v.data = nil // not for the protocol
-	case v.total > maxMessageBytes:
-		if v.data = errorFor(e.id, tooLongText(v.total)); v.data == nil {
-			e.leaveOut(nil)
+	case v.total <= e.lines.most && len(bytes.TrimSpace(v.data)) == 0:
+		v.data = nil // it says where the stream is, and no more
+	case v.total > e.lines.most && e.id != nil:
+		e.answered = true
+		v.data = errorFor(e.id, tooLongText(v.total))
+	default:
+		var m jsonrpc.Message
+		if m, err = jsonrpc.DecodeMessage(v.data); err == nil {
+			_, response := m.(*jsonrpc.Response)
+			e.answered = e.answered || response
+			break
 		}
-	case !isMessage(v.data):
-		e.leaveOut(v.data)
+		e.leftOut = true
+		err = e.noise(string(v.data[:min(len(v.data), endBytes)]))
 		v.data = nil
 	}
 	var out []byte
 	for _, field := range []struct {
 		name  string
 		value []byte
-	}{{"id", v.id}, {"retry", v.retry}, {"data", v.data}} {
+	}{{"id", v.id}, {"retry", v.retry}} {
 		if len(field.value) > 0 {
 			out = fmt.Appendf(out, "%s: %s\n", field.name, field.value)
 		}
 	}
-	if out != nil {
-		out = append(out, '\n')
+	if out == nil || v.data != nil {
+		return append(out, eventOf(v.data)...), err
 	}
-	return out
+	return append(out, '\n'), err
 }
 
-func (e *events) leaveOut(data []byte) {
-	if e.noises++; e.noises == 1 {
-		e.noise(string(data[:min(len(data), endBytes)]))
+// eventOf is an event of one message, empty without one.
+func eventOf(data []byte) []byte {
+	if data == nil {
+		return nil
 	}
+	return fmt.Appendf(nil, "data: %s\n\n", data)
 }
 
 // limited is a body that is read through something else.

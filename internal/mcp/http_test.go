@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -72,10 +71,16 @@ func TestHTTP(t *testing.T) {
 			if strings.Contains(name, "stateless") {
 				return
 			}
-			if r := call(t, s, "web__change", ""); r.Text != "changed" {
-				t.Errorf("change: %+v", r)
-			}
-			await(t, func() bool { return len(all.Problems()) > 0 })
+			polls := 0
+			await(t, func() bool {
+				if polls%200 == 0 { // a notice is lost before the stream of notices is open
+					if r := call(t, s, "web__change", ""); r.Text != "changed" {
+						t.Errorf("change: %+v", r)
+					}
+				}
+				polls++
+				return len(all.Problems()) > 0
+			})
 			problem(t, all, mcp.Changed, "web")
 			if r := call(t, s, "web__big", fmt.Sprintf(`{"bytes":%d}`, mcp.MaxMessageBytes)); r.Outcome != message.OutcomeFailure || !strings.Contains(r.Text, "thrown away") {
 				t.Errorf("big: %.300s", r.Text)
@@ -243,22 +248,6 @@ func TestNoticeStream(t *testing.T) {
 	}
 }
 
-// A stream is passed on event by event, however it is cut.
-func FuzzEvents(f *testing.F) {
-	f.Add("event: message\r\nid: 1\r\ndata: {\"jsonrpc\":\"2.0\",\r\ndata: \"method\":\"a\"}\r\n\r\n", "{}")
-	f.Add("data: garbage\n\n:comment\nretry: 5\n\ndata\n\n", "7")
-	f.Add("data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", "\"x\"")
-	f.Fuzz(func(t *testing.T, text, id string) {
-		whole := mcp.Events(strings.NewReader(text), id, 64)
-		if again := mcp.Events(iotest.OneByteReader(strings.NewReader(text)), id, 64); again != whole {
-			t.Fatalf("in pieces %q, else %q", again, whole)
-		}
-		if again := mcp.Events(strings.NewReader(whole), id, 1<<20); again != whole {
-			t.Fatalf("passed on again %q, else %q", again, whole)
-		}
-	})
-}
-
 // F-SEC-10: whatever goes wrong with a call, it is sent once.
 func TestCalledOnce(t *testing.T) {
 	events := func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/event-stream") }
@@ -271,11 +260,16 @@ func TestCalledOnce(t *testing.T) {
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/other", http.StatusPermanentRedirect)
 		},
-		"hang up":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"cut stream": func(w http.ResponseWriter, _ *http.Request) { events(w); fmt.Fprint(w, "data: {\"jsonrpc\"") },
-		"no answer":  func(w http.ResponseWriter, _ *http.Request) { events(w) },
-		"garbage":    func(w http.ResponseWriter, _ *http.Request) { events(w); fmt.Fprint(w, "data: garbage\n\n") },
-		"page":       func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"hang up":            func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"cut stream":         func(w http.ResponseWriter, _ *http.Request) { events(w); fmt.Fprint(w, "data: {\"jsonrpc\"") },
+		"no answer":          func(w http.ResponseWriter, _ *http.Request) { events(w) },
+		"garbage":            func(w http.ResponseWriter, _ *http.Request) { events(w); fmt.Fprint(w, "data: garbage\n\n") },
+		"garbage with an id": func(w http.ResponseWriter, _ *http.Request) { events(w); fmt.Fprint(w, "id: 1\ndata: garbage\n\n") },
+		"garbage behind an id": func(w http.ResponseWriter, _ *http.Request) {
+			events(w)
+			fmt.Fprint(w, "id: 1\ndata: \n\ndata: garbage\n\n")
+		},
+		"page": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 		"bad JSON": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":`)
@@ -300,7 +294,7 @@ func TestCalledOnce(t *testing.T) {
 			if n := server.count("tools/call"); n != 1 {
 				t.Errorf("sent %d times", n)
 			}
-			if slices.Contains([]string{"cut stream", "no answer", "garbage", "bad JSON", "429", "503"}, name) {
+			if slices.Contains([]string{"cut stream", "no answer", "garbage", "garbage with an id", "garbage behind an id", "bad JSON", "429", "503"}, name) {
 				if r := call(t, s, "web__only", "{}"); r.Outcome != message.OutcomeSuccess {
 					t.Errorf("the next call: %+v", r)
 				}
