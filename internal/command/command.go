@@ -154,61 +154,6 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 	return r.exit, nil
 }
 
-// A stream is one output of a program on its way to a writer.
-type stream struct {
-	reader, writer *os.File
-	to             io.Writer
-	copied         chan struct{}
-}
-
-func newStream(to io.Writer) (*stream, error) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	return &stream{reader: reader, writer: writer, to: to, copied: make(chan struct{})}, nil
-}
-
-// begin reads, once the program has the writing end.
-func (s *stream) begin() {
-	s.writer.Close()
-	go func() {
-		defer close(s.copied)
-		drain(s.to, s.reader)
-	}()
-}
-
-// end returns when all is read. All writers are dead. One that got away keeps
-// the pipe open and shall not keep us: what is in the pipe by now is read, and
-// no more is waited for.
-func (s *stream) end() {
-	select {
-	case <-s.copied:
-	default:
-		s.reader.SetReadDeadline(time.Now().Add(drainTime))
-		<-s.copied
-	}
-}
-
-func (s *stream) close() {
-	s.reader.Close()
-	s.writer.Close()
-}
-
-// drainTime is how long output is read after the last known writer died.
-const drainTime = 250 * time.Millisecond
-
-// drain copies all there is, also past a writer that fails: the program must
-// not block on a full pipe.
-func drain(to io.Writer, from io.Reader) {
-	if to == nil {
-		to = io.Discard
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		io.Copy(io.Discard, from)
-	}
-}
-
 // A runner is one program on its way.
 type runner struct {
 	spec Spec

@@ -70,10 +70,10 @@ func TestBadObservers(t *testing.T) {
 		script, ended string
 		grace         time.Duration
 	}{
-		"hangs":         {"trap '' TERM PIPE\nsleep 1000 & sleep 1000\n", "did not end in time", short},
+		"hangs":         {"trap '' TERM PIPE\n: > \"$FORGE_WORKSPACE/up\"\nsleep 1000 & sleep 1000\n", "did not end in time", short},
 		"ends at once":  {"exit 4\n", "code 4", time.Minute},
 		"closes input":  {"exec <&-; sleep 1000\n", "", short},
-		"garbage":       {"cat /dev/zero\n", "did not end in time", short},
+		"garbage":       {": > \"$FORGE_WORKSPACE/up\"\ncat /dev/zero\n", "did not end in time", short},
 		"not a program": {"", "", short},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +84,9 @@ func TestBadObservers(t *testing.T) {
 				o = p.activate(t, plugin.Options{}).Observers(t.Context())
 				tt.ended = "not started"
 			}
+			if strings.Contains(tt.script, "/up") {
+				await(t, filepath.Join(p.w.Dir(), "up"))
+			}
 			for range events {
 				must(t, o.Emit(started(strings.Repeat("r", 1000))))
 			}
@@ -92,6 +95,24 @@ func TestBadObservers(t *testing.T) {
 				t.Errorf("%s", report)
 			}
 		})
+	}
+}
+
+// await polls for a file that a program makes.
+func await(t *testing.T, path string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(2 * time.Minute)
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("there is no %s", path)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (m *Model) CompactNative(ctx context.Context, messages []message.Message) (
 		return item, m.client.Fail(wire.Malformed(answer, err))
 	}
 	var used usage
-	if used.take(reply.Usage) == nil {
+	if _, err := used.take(reply.Usage); err == nil {
 		item.Usage = used.normal()
 	}
 	for _, block := range reply.Content {

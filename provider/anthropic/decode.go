@@ -61,15 +61,15 @@ type usage struct {
 const maxTokens = 1 << 40
 
 // take keeps the newer figures. A zero does not overrule what was reported
-// before: some hosts fill their last event with zeros. An error says that the
-// newer figures were not taken.
-func (u *usage) take(raw json.RawMessage) error {
+// before: some hosts fill their last event with zeros. whole says that they tell
+// input and output both, an error that none were taken.
+func (u *usage) take(raw json.RawMessage) (whole bool, err error) {
 	if len(raw) == 0 {
-		return nil
+		return false, nil
 	}
 	var newer usage
 	if err := wirebody.UnmarshalUsage(raw, &newer); err != nil {
-		return err
+		return false, err
 	}
 	taken := *u
 	for _, f := range []struct{ old, new **int }{
@@ -80,7 +80,7 @@ func (u *usage) take(raw json.RawMessage) error {
 			continue
 		}
 		if n := **f.new; n < 0 || n > maxTokens {
-			return fmt.Errorf("decode usage: impossible number of tokens %d", n)
+			return false, fmt.Errorf("decode usage: impossible number of tokens %d", n)
 		}
 		if *f.old == nil || **f.new > 0 {
 			*f.old = *f.new
@@ -90,7 +90,7 @@ func (u *usage) take(raw json.RawMessage) error {
 		taken.OutputDetails = newer.OutputDetails
 	}
 	*u = taken
-	return nil
+	return newer.InputTokens != nil && newer.OutputTokens != nil, nil
 }
 
 // normal brings usage into the form in which the wholes contain the parts, nil
@@ -143,10 +143,15 @@ func (t *turn) Evidence() bool { return t.answer.Evidence() }
 // Done reports whether message_stop has come.
 func (t *turn) Done() bool { return t.done }
 
-// report takes a usage in. One that cannot be read costs no answer.
+// report takes a usage in. One that cannot be read costs no answer, and what it
+// said is unknown until a whole one comes.
 func (t *turn) report(raw json.RawMessage) {
-	if err := t.usage.take(raw); err != nil {
+	whole, err := t.usage.take(raw)
+	switch {
+	case err != nil:
 		t.usageProblem = err.Error()
+	case whole:
+		t.usageProblem = ""
 	}
 }
 

@@ -116,9 +116,16 @@ func TestUsage(t *testing.T) {
 		})
 	}
 	t.Run("impossible", func(t *testing.T) {
-		m, _ := serve(t, openaichat.Options{}, modeltest.Events(`{"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":1}}`))
-		if _, _, err := modeltest.Play(m, modeltest.Ask()); err == nil {
-			t.Error("a negative number of tokens is taken")
+		for _, last := range []string{``, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}`} {
+			answer := []string{chunk(`{"content":"a"}`), stop, `{"choices":[],"usage":{"prompt_tokens":-5,"completion_tokens":1}}`}
+			if last != "" { // a later report that can be read makes it known
+				answer = append(answer, last)
+			}
+			m, _ := serve(t, openaichat.Options{}, modeltest.Events(append(answer, done)...))
+			_, completed, err := modeltest.Play(m, modeltest.Ask())
+			if err != nil || (completed.Usage == nil) != (last == "") || (completed.UsageProblem == "") != (last != "") {
+				t.Errorf("%+v, %v", completed, err)
+			}
 		}
 	})
 }

@@ -69,7 +69,8 @@ func TestLostConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid() AND granted"); err != nil {
+	// It waits for the end: the lock is free only then.
+	if _, err := db.Exec("SELECT pg_terminate_backend(pid, 60000) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid() AND granted"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Append(t.Context(), sessiontest.Assistant("a", "y")); !errors.Is(err, session.ErrUnavailable) {

@@ -461,5 +461,5 @@ func copyProgram(t *testing.T) (string, error) {
 		return "", err
 	}
 	_, err = io.Copy(out, in)
-	return out.Name(), errors.Join(err, out.Close(), os.Chmod(folder, 0o755))
+	return out.Name(), errors.Join(err, out.Close(), os.Chmod(folder, 0o755), os.Chmod(out.Name(), 0o755))
 }

@@ -3,9 +3,11 @@ package wirebody
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/forge-agent/forge/message"
 )
@@ -55,24 +57,44 @@ func DecodeUsage(data []byte) (*message.Usage, error) {
 
 // UnmarshalUsage decodes a usage object into a struct of whole numbers, as
 // json.Unmarshal does, and also takes what some hosts write in place of a whole
-// number: one with a decimal point (12.0), with an exponent or in quotes.
+// number: one with a decimal point (12.0), with an exponent or in quotes, and an
+// empty text or list for none.
 func UnmarshalUsage(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
-	if err == nil {
-		return nil
+	var other *json.UnmarshalTypeError
+	if !errors.As(err, &other) {
+		return wrapped(err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	var value map[string]any
-	if dec.Decode(&value) == nil {
-		wholeNumbers(value)
-		if again, marshalErr := json.Marshal(value); marshalErr == nil && json.Unmarshal(again, into) == nil {
-			return nil
-		}
+	var object map[string]any
+	if dec.Decode(&object) != nil {
+		return wrapped(err)
+	}
+	wholeNumbers(object)
+	plain, err := json.Marshal(object)
+	if err != nil {
+		return wrapped(err)
+	}
+	return wrapped(json.Unmarshal(plain, into))
+}
+
+// wrapped says which figure cannot be read. Its value, a number in digits or the
+// name of another type, may be long.
+func wrapped(err error) error {
+	const most = 40
+	var other *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &other):
+		return fmt.Errorf("decode usage: %s is no whole number: %s", other.Field, other.Value[:min(len(other.Value), most)])
 	}
 	return fmt.Errorf("decode usage: %w", err)
 }
 
+// wholeNumbers writes numbers in other clothes as json.Unmarshal wants them,
+// and leaves out what stands for no value: an empty text or list.
 func wholeNumbers(object map[string]any) {
 	for key, value := range object {
 		var text string
@@ -80,10 +102,18 @@ func wholeNumbers(object map[string]any) {
 		case map[string]any:
 			wholeNumbers(value)
 			continue
+		case []any:
+			if len(value) == 0 {
+				delete(object, key)
+			}
+			continue
 		case json.Number:
 			text = value.String()
 		case string:
-			text = value
+			if text = strings.TrimSpace(value); text == "" {
+				delete(object, key)
+				continue
+			}
 		}
 		if f, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) && f == math.Trunc(f) && math.Abs(f) <= maxTokens {
 			object[key] = int64(f)

@@ -102,7 +102,7 @@ func TestDecodeUsage(t *testing.T) {
 			message.Usage{InputTokens: 100, CachedInputTokens: 64, OutputTokens: 30, ReasoningTokens: 10}},
 		{"Gemini", `{"promptTokenCount":100,"cachedContentTokenCount":40,"toolUsePromptTokenCount":8,"candidatesTokenCount":20,"thoughtsTokenCount":10,"totalTokenCount":138}`,
 			message.Usage{InputTokens: 108, CachedInputTokens: 40, OutputTokens: 30, ReasoningTokens: 10}},
-		{"numbers with a point, with an exponent and in quotes", `{"prompt_tokens":100.0,"completion_tokens":"30","total_tokens":1.3e2,"prompt_tokens_details":{"cached_tokens":6.4e1}}`,
+		{"numbers with a point, with an exponent and in quotes", `{"prompt_tokens":100.0,"completion_tokens":"30","total_tokens":1.3e2,"prompt_cache_hit_tokens":"","completion_tokens_details":[],"prompt_tokens_details":{"cached_tokens":6.4e1}}`,
 			message.Usage{InputTokens: 100, CachedInputTokens: 64, OutputTokens: 30}},
 	} {
 		got, err := wirebody.DecodeUsage([]byte(test.usage))
@@ -119,9 +119,11 @@ func TestDecodeUsage(t *testing.T) {
 			t.Errorf("DecodeUsage(%s) = %v, %v, want nothing", empty, got, err)
 		}
 	}
-	for _, bad := range []string{"", "[]", `{"prompt_tokens":-1}`, `{"prompt_tokens":-1.0}`, `{"prompt_tokens":1.5}`, `{"prompt_tokens":"NaN"}`, `{"prompt_tokens":"0x1p4"}`, `{"prompt_tokens":1e30}`, `{"prompt_tokens":"many"}`, `{"prompt_tokens":9000000000000000000}`} {
+	for _, bad := range []string{"", "[]", `{"prompt_tokens":-1}`, `{"prompt_tokens":-1.0}`, `{"prompt_tokens":1.0} and more`, `{"prompt_tokens":true}`, `{"prompt_tokens":"`+strings.Repeat("9", 1<<20)+`"}`, `{"prompt_tokens":1.5}`, `{"prompt_tokens":"NaN"}`, `{"prompt_tokens":"0x1p4"}`, `{"prompt_tokens":1e30}`, `{"prompt_tokens":"many"}`, `{"prompt_tokens":9000000000000000000}`} {
 		if got, err := wirebody.DecodeUsage([]byte(bad)); err == nil {
-			t.Errorf("DecodeUsage(%s) = %v, want an error", bad, got)
+			t.Errorf("DecodeUsage(%.80s) = %v, want an error", bad, got)
+		} else if len(err.Error()) > 200 {
+			t.Errorf("DecodeUsage(%.80s): an error of %d bytes", bad, len(err.Error()))
 		}
 	}
 }

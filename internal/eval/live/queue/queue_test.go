@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,15 +171,23 @@ func TestRunThatIsEnded(t *testing.T) {
 	go func() {
 		ended <- queue.Work(stopped, o, "abc1", 1, 60, tell{holds, sync.OnceFunc(func() { close(began) })}, nil)
 	}()
+	var sent atomic.Int32
+	allSent := make(chan struct{})
+	counted := tell{d, func() {
+		if sent.Add(1) == 3 {
+			close(allSent)
+		}
+	}}
 	go func() {
 		<-began
+		<-allSent
 		cancel()
 	}()
 	l, err := live.OpenLedger(dir, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = live.Run(ctx, live.Options{Setting: s, Tasks: []string{"go-lru"}, Modes: gate.Modes(), Trials: 3, MaxUSD: 50, Workers: 3, Runner: d}, l)
+	_, err = live.Run(ctx, live.Options{Setting: s, Tasks: []string{"go-lru"}, Modes: gate.Modes(), Trials: 3, MaxUSD: 50, Workers: 3, Runner: counted}, l)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
