@@ -195,8 +195,7 @@ func (d *Dispatcher) Run(ctx context.Context, j live.Job) (live.Outcome, error) 
 		case <-ctx.Done():
 			back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
-			_, err := d.client.JobCancel(back, put.Job.ID)
-			return out, errors.Join(ctx.Err(), err)
+			return out, errors.Join(ctx.Err(), d.withdraw(back, put.Job.ID, tick.C))
 		case <-tick.C:
 		}
 		row, err := d.client.JobGet(ctx, put.Job.ID)
@@ -214,6 +213,28 @@ func (d *Dispatcher) Run(ctx context.Context, j live.Job) (live.Outcome, error) 
 			return out, nil
 		case rivertype.JobStateDiscarded, rivertype.JobStateCancelled:
 			return out, ended(row)
+		}
+	}
+}
+
+// withdraw takes a job back and tells a worker that has begun to end, until it
+// has or the context is done: a worker that was just about to begin does not
+// hear it at first. What is left then is taken back by the next Dispatch.
+func (d *Dispatcher) withdraw(ctx context.Context, id int64, again <-chan time.Time) error {
+	for {
+		row, err := d.client.JobCancel(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("take a job out of the queue: %w", err)
+		case row.FinalizedAt != nil:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again:
 		}
 	}
 }
