@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,8 +44,8 @@ func settings(t *testing.T, home string) *config.Values {
 func newFixture(t *testing.T, replies ...modeltest.Reply) *fixture {
 	t.Helper()
 	f := &fixture{dir: t.TempDir(), home: t.TempDir()}
-	if out, err := exec.Command("git", "-C", f.dir, "init", "-q").CombinedOutput(); err != nil {
-		t.Fatalf("git init: %v: %s", err, out)
+	if err := os.Mkdir(filepath.Join(f.dir, ".git"), 0o700); err != nil { // the root of a project
+		t.Fatal(err)
 	}
 	var err error
 	if f.store, err = sqlitestore.Open(t.Context(), f.home, nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -58,7 +59,8 @@ func (w workplace) command(ctx context.Context, s *scripted.Server, args ...stri
 	all := append([]string{"run", "--json", "--provider", "openai", "--model", "gpt-5", "--endpoint", s.URL()}, args...)
 	cmd := exec.CommandContext(ctx, w.forge, all...)
 	cmd.Dir, cmd.Stderr = w.workspace, os.Stderr
-	cmd.Env = append(os.Environ(), "FORGE_HOME="+w.home, "FORGE_OPENAI_API_KEY=key-of-the-scripted-provider")
+	own := func(v string) bool { return strings.HasPrefix(v, "FORGE_") } // the caller's settings
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), own), "FORGE_HOME="+w.home, "FORGE_OPENAI_API_KEY=key-of-the-scripted-provider")
 	return cmd
 }
 

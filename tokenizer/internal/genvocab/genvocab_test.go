@@ -20,23 +20,24 @@ func TestRun(t *testing.T) {
 	tokenizer := write("tokenizer.json", `{"model":{"type":"BPE","vocab":{"ab":256},"merges":["a b"]}}`)
 	out := filepath.Join(dir, "out.merges")
 	tests := []struct {
-		name, args string
-		want       string // the merge file
-		wantError  string
+		name      string
+		args      []string
+		want      string // the merge file
+		wantError string
 	}{
-		{"head", "-head 1 -out " + out + " " + merges, "a\x00\x00b\x00\x00", ""},
-		{"JSON", "-out " + out + " " + tokenizer, "a\x00\x00b\x00\x00", ""},
-		{"head too long", "-head 3 -out " + out + " " + merges, "", "a head of 3 merges"},
-		{"no head", "-out " + out + " " + merges, "", "a head of 0 merges"},
-		{"no output", merges, "", "name the merge file"},
-		{"no input", "-out " + out, "", "name the merge file"},
-		{"other name", "-out " + out + " " + write("x.txt", ""), "", "the name ends in none"},
-		{"cut", "-out " + out + " " + write("cut.tiktoken", "IQ== 0\n"), "", "fewer than 256"},
-		{"missing", "-out " + out + " " + filepath.Join(dir, "missing.json"), "", "read vocabulary"},
+		{"head", []string{"-head", "1", "-out", out, merges}, "a\x00\x00b\x00\x00", ""},
+		{"JSON", []string{"-out", out, tokenizer}, "a\x00\x00b\x00\x00", ""},
+		{"head too long", []string{"-head", "3", "-out", out, merges}, "", "a head of 3 merges"},
+		{"no head", []string{"-out", out, merges}, "", "a head of 0 merges"},
+		{"no output", []string{merges}, "", "name the merge file"},
+		{"no input", []string{"-out", out}, "", "name the merge file"},
+		{"other name", []string{"-out", out, write("x.txt", "")}, "", "the name ends in none"},
+		{"cut", []string{"-out", out, write("cut.tiktoken", "IQ== 0\n")}, "", "fewer than 256"},
+		{"missing", []string{"-out", out, filepath.Join(dir, "missing.json")}, "", "read vocabulary"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			err := run(strings.Fields(test.args))
+			err := run(test.args)
 			if test.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantError) {
 					t.Errorf("error = %v, want one with %q", err, test.wantError)
