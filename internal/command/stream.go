@@ -51,20 +51,22 @@ const (
 	// drainTime is how long is waited for more output after the last known
 	// writer died.
 	drainTime = 250 * time.Millisecond
-	// maxPipeBytes is what a pipe holds at most: Linux lets no user make one
-	// larger (/proc/sys/fs/pipe-max-size).
+	// maxPipeBytes is what a pipe holds at most, as Linux is set up
+	// (/proc/sys/fs/pipe-max-size); what we make holds 64 KiB.
 	maxPipeBytes = 1 << 20
 )
 
 // copy passes on all there is, also past a writer that fails: the program must
-// not block on a full pipe. After the end each read has its own time, since a
-// slow writer in between must not cost output, and what a pipe can hold is
-// read at most, since a writer that got away may write without end.
+// not block on a full pipe. After the end only the time counts that is spent
+// waiting, since a slow writer in between must not cost output, and what a pipe
+// can hold is read at most, since a writer that got away may write without end.
 func (s *stream) copy() {
 	buf := make([]byte, 32<<10)
-	ended, left := false, maxPipeBytes
+	ended, left, waited := false, maxPipeBytes, time.Duration(0)
 	for {
+		begun := time.Now()
 		n, err := s.reader.Read(buf)
+		took := time.Since(begun)
 		if n > 0 {
 			if k, failed := s.to.Write(buf[:n]); failed != nil || k < n {
 				s.to = io.Discard
@@ -76,13 +78,13 @@ func (s *stream) copy() {
 		case err != nil:
 			ended = true
 		case ended:
-			left -= n
+			left, waited = left-n, waited+took
 		}
-		if left <= 0 {
+		if left <= 0 || waited >= drainTime {
 			return
 		}
 		if ended {
-			s.reader.SetReadDeadline(time.Now().Add(drainTime))
+			s.reader.SetReadDeadline(time.Now().Add(drainTime - waited))
 		}
 	}
 }

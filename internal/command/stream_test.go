@@ -67,6 +67,25 @@ func TestWriterThatGotAway(t *testing.T) {
 			t.Errorf("got %q", got.String())
 		}
 	})
+	t.Run("dripping", func(t *testing.T) {
+		total := 0
+		s, writer := begun(t, func(p []byte) (int, error) { total += len(p); return len(p), nil })
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for tick := time.NewTicker(drainTime / 10); ; <-tick.C {
+				if _, err := writer.WriteString("x"); err != nil {
+					return
+				}
+			}
+		}()
+		s.end() // else it would go on for a day
+		s.close()
+		<-stopped
+		if total > 1000 {
+			t.Errorf("%d bytes were read", total)
+		}
+	})
 	t.Run("endless", func(t *testing.T) {
 		total := 0
 		s, writer := begun(t, func(p []byte) (int, error) { total += len(p); return len(p), nil })

@@ -133,7 +133,7 @@ func (c *child) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return message, nil
 		}
 		if c.noises++; c.noises == 1 {
-			c.noise(string(l.text[:min(len(l.text), endBytes)]))
+			c.noise(string(l.text))
 		}
 		if c.noises > maxNoise {
 			return nil, fmt.Errorf("it wrote more than %d lines that are no messages", maxNoise)
@@ -254,6 +254,10 @@ func (c *child) ending() string {
 	return text
 }
 
+// stderrBytes is how much of the standard error is kept. It is far more than is
+// shown, so that a long secret at its beginning is whole enough to be known.
+const stderrBytes = 16 << 10
+
 // lastBytes keeps the end of what is written to it.
 type lastBytes struct {
 	mu   sync.Mutex
@@ -263,8 +267,8 @@ type lastBytes struct {
 func (l *lastBytes) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.text = append(l.text, p[max(0, len(p)-endBytes):]...)
-	l.text = append([]byte{}, l.text[max(0, len(l.text)-endBytes):]...)
+	l.text = append(l.text, p[max(0, len(p)-stderrBytes):]...)
+	l.text = append([]byte{}, l.text[max(0, len(l.text)-stderrBytes):]...)
 	return len(p), nil
 }
 

@@ -28,7 +28,7 @@ type endpoint struct {
 	life   context.Context
 	kill   context.CancelFunc
 	status func(code int) // told of every refusal
-	noise  func(string)   // told the beginning of the first thing that is no message
+	noise  func(string)   // told the first thing that is no message
 	noises atomic.Int64
 }
 
@@ -109,10 +109,10 @@ func (e *endpoint) events(from io.Reader, id json.RawMessage) *events {
 }
 
 // leaveOut notes something that is no message. The error says that it is enough.
-func (e *endpoint) leaveOut(beginning string) error {
+func (e *endpoint) leaveOut(data []byte) error {
 	switch n := e.noises.Add(1); {
 	case n == 1:
-		e.noise(beginning)
+		e.noise(string(data))
 	case n > maxNoise:
 		return fmt.Errorf("it sent more than %d events that are no messages", maxNoise)
 	}
@@ -149,7 +149,7 @@ func (e *endpoint) bounded(resp *http.Response, id json.RawMessage, kind string)
 		rest, _ := io.Copy(io.Discard, io.LimitReader(resp.Body, 16*maxMessageBytes))
 		data = errorFor(id, tooLongText(len(data)+int(rest)))
 	} else if kind == "application/json" && !isMessage(data) {
-		data = errorFor(id, "the answer is no message of the protocol, so what the call did is not known: "+e.server.quote(string(data[:min(len(data), endBytes)]), 200))
+		data = errorFor(id, "the answer is no message of the protocol, so what the call did is not known: "+e.server.quote(string(data), 200))
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return resp, nil

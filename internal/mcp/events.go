@@ -19,8 +19,8 @@ import (
 type events struct {
 	lines    *lineReader
 	id       []byte             // of the call as JSON, nil for a stream that answers none
-	noise    func(string) error // told the beginning of what is left out
-	leftOut  bool               // something was
+	noise    func([]byte) error // told what is left out
+	leftOut  bool               // something was, behind the last position of the stream
 	answered bool               // a response was passed on
 	rest     []byte             // of the last event
 }
@@ -37,7 +37,7 @@ func (e *events) Read(p []byte) (int, error) {
 			if e.rest, err = e.passed(v); err != nil {
 				return 0, err
 			}
-		case e.leftOut && !e.answered && e.id != nil:
+		case err == io.EOF && e.leftOut && !e.answered && e.id != nil:
 			e.answered = true
 			e.rest = eventOf(errorFor(e.id, "the answer is no message of the protocol, or did not come; what the call did is not known"))
 		default:
@@ -119,6 +119,9 @@ func isMessage(data []byte) bool {
 // again, and the message if it is one.
 func (e *events) passed(v event) ([]byte, error) {
 	var err error
+	if len(v.id) > 0 {
+		e.leftOut = false // what is behind it can be asked for again
+	}
 	switch {
 	case len(v.name) > 0 && string(v.name) != "message":
 		v.data = nil // not for the protocol
@@ -135,7 +138,7 @@ func (e *events) passed(v event) ([]byte, error) {
 			break
 		}
 		e.leftOut = true
-		err = e.noise(string(v.data[:min(len(v.data), endBytes)]))
+		err = e.noise(v.data)
 		v.data = nil
 	}
 	var out []byte

@@ -27,6 +27,7 @@ func TestEvents(t *testing.T) {
 		"other event":                    {"event: ping\ndata: x\n\n" + answer, answer},
 		"garbage first":                  {"data: x\n\n" + answer, answer},
 		"garbage instead":                {"id: 1\ndata: x\n\n", "id: 1\n\nno message"},
+		"garbage, then a position":       {"data: x\n\nid: 1\ndata:\n\n", "id: 1\n\n"},
 		"garbage behind it":              {answer + "data: x\n\n", answer},
 		"long line":                      {"data: " + long + "\n\n", "thrown away"},
 		"long line at the end":           {"data: " + long, "thrown away"},
@@ -47,12 +48,13 @@ var failure = regexp.MustCompile(`data: .*"code":-32050.*(thrown away|no message
 // Garbage is told once for a server, and without its secrets.
 func TestNoiseOverHTTP(t *testing.T) {
 	const secret = `sesame-street"quoted`
-	for _, stream := range []string{secret, strings.Repeat("x", 190) + " " + secret} {
+	long := strings.Repeat("sesame-", 300)
+	for _, stream := range []string{secret, strings.Repeat("x", 190) + " " + secret, long} {
 		server := &webServer{answer: map[string]http.HandlerFunc{"tools/call": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, "data: %s\n\n", stream)
 		}}}
-		all := connect(t, options(), mcp.Server{Name: "web", URL: serve(t, server), Headers: map[string]string{"Authorization": "Bearer " + secret}})
+		all := connect(t, options(), mcp.Server{Name: "web", URL: serve(t, server), Headers: map[string]string{"Authorization": "Bearer " + secret, "X-Long": long}})
 		s := set(t, all)
 		for range 20 {
 			if r := call(t, s, "web__only", ""); r.Outcome != message.OutcomeFailure || strings.Contains(r.Text, "sesame") {

@@ -64,7 +64,7 @@ func Lines(text string, most int) []string {
 // Events returns what is passed on of a stream that answers the call with the
 // id, read in lines of at most the length.
 func Events(from io.Reader, id string, most int) string {
-	e := &events{lines: newLineReader(from, most), id: json.RawMessage(id), noise: func(string) error { return nil }}
+	e := &events{lines: newLineReader(from, most), id: json.RawMessage(id), noise: func([]byte) error { return nil }}
 	out, _ := io.ReadAll(e)
 	return string(out)
 }

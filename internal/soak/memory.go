@@ -43,7 +43,7 @@ func newWorkplace(ctx context.Context) (w workplace, err error) {
 		return w, err
 	}
 	w.forge, w.home, w.workspace = filepath.Join(w.dir, "forge"), filepath.Join(w.dir, "home"), filepath.Join(w.dir, "workspace")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", w.forge, "github.com/forge-agent/forge/cmd/forge").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", w.forge, "github.com/forge-agent/forge/cmd/forge").CombinedOutput(); err != nil {
 		return w, fmt.Errorf("build forge: %w: %s", err, out)
 	}
 	for _, dir := range []string{w.home, filepath.Join(w.workspace, ".git")} {

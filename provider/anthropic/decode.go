@@ -90,7 +90,7 @@ func (u *usage) take(raw json.RawMessage) (whole bool, err error) {
 		taken.OutputDetails = newer.OutputDetails
 	}
 	*u = taken
-	return newer.InputTokens != nil && newer.OutputTokens != nil, nil
+	return newer.InputTokens != nil && *newer.InputTokens > 0 && newer.OutputTokens != nil, nil
 }
 
 // normal brings usage into the form in which the wholes contain the parts, nil

@@ -164,7 +164,8 @@ func TestUsage(t *testing.T) {
 		{"none", `{}`, `{}`, nil, ""},
 		{"unreadable at the start", `{"input_tokens":-1}`, `{"output_tokens":7}`, nil, "-1"},
 		{"unreadable at the end", `{"input_tokens":10,"output_tokens":1}`, `{"output_tokens":7.5}`, nil, "output_tokens"},
-		{"no object", `"many"`, `{"output_tokens":7}`, nil, "string"},
+		{"unreadable, then zeros", `{"input_tokens":1.5}`, `{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":7}`, nil, "input_tokens"},
+		{"no object", `"many"`, `{"output_tokens":7}`, nil, "no object"},
 		{"unreadable, then whole", `{"input_tokens":-1}`, `{"input_tokens":10.0,"output_tokens":"7"}`, &message.Usage{InputTokens: 10, OutputTokens: 7}, ""},
 	}
 	for _, test := range tests {

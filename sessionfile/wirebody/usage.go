@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,8 @@ func DecodeUsage(data []byte) (*message.Usage, error) {
 	return &out, nil
 }
 
-// UnmarshalUsage decodes a usage object into a struct of whole numbers, as
+// UnmarshalUsage decodes a usage object into a struct of whole numbers, whose
+// zero value into points to, as
 // json.Unmarshal does, and also takes what some hosts write in place of a whole
 // number: one with a decimal point (12.0), with an exponent or in quotes, and an
 // empty text or list for none.
@@ -76,6 +78,7 @@ func UnmarshalUsage(data []byte, into any) error {
 	if err != nil {
 		return wrapped(err)
 	}
+	reflect.ValueOf(into).Elem().SetZero() // of what the first try left
 	return wrapped(json.Unmarshal(plain, into))
 }
 
@@ -87,6 +90,8 @@ func wrapped(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &other) && other.Field == "":
+		return errors.New("decode usage: it is no object of numbers")
 	case errors.As(err, &other):
 		return fmt.Errorf("decode usage: %s is no whole number: %s", other.Field, other.Value[:min(len(other.Value), most)])
 	}

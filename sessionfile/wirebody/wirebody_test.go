@@ -102,6 +102,8 @@ func TestDecodeUsage(t *testing.T) {
 			message.Usage{InputTokens: 100, CachedInputTokens: 64, OutputTokens: 30, ReasoningTokens: 10}},
 		{"Gemini", `{"promptTokenCount":100,"cachedContentTokenCount":40,"toolUsePromptTokenCount":8,"candidatesTokenCount":20,"thoughtsTokenCount":10,"totalTokenCount":138}`,
 			message.Usage{InputTokens: 108, CachedInputTokens: 40, OutputTokens: 30, ReasoningTokens: 10}},
+		{"an empty list for no details", `{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":300,"input_tokens_details":[]}`,
+			message.Usage{InputTokens: 310, CachedInputTokens: 300, OutputTokens: 5}},
 		{"numbers with a point, with an exponent and in quotes", `{"prompt_tokens":100.0,"completion_tokens":"30","total_tokens":1.3e2,"prompt_cache_hit_tokens":"","completion_tokens_details":[],"prompt_tokens_details":{"cached_tokens":6.4e1}}`,
 			message.Usage{InputTokens: 100, CachedInputTokens: 64, OutputTokens: 30}},
 	} {
