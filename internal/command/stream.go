@@ -51,14 +51,13 @@ const (
 	// drainTime is how long is waited for more output after the last known
 	// writer died.
 	drainTime = 250 * time.Millisecond
-	// maxPipeBytes is what a pipe holds at most, as Linux is set up
-	// (/proc/sys/fs/pipe-max-size); what we make holds 64 KiB.
+	// maxPipeBytes is no less than a pipe of ours holds (64 KiB on Linux).
 	maxPipeBytes = 1 << 20
 )
 
 // copy passes on all there is, also past a writer that fails: the program must
-// not block on a full pipe. After the end only the time counts that is spent
-// waiting, since a slow writer in between must not cost output, and what a pipe
+// not block on a full pipe. After the end only the time counts that is spent in
+// reading, since whatever else takes long must not cost output, and what a pipe
 // can hold is read at most, since a writer that got away may write without end.
 func (s *stream) copy() {
 	buf := make([]byte, 32<<10)
@@ -72,18 +71,16 @@ func (s *stream) copy() {
 				s.to = io.Discard
 			}
 		}
-		switch {
-		case err != nil && (ended || !errors.Is(err, os.ErrDeadlineExceeded)):
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
-		case err != nil:
-			ended = true
-		case ended:
+		}
+		if ended {
 			left, waited = left-n, waited+took
 		}
 		if left <= 0 || waited >= drainTime {
 			return
 		}
-		if ended {
+		if ended = ended || err != nil; ended {
 			s.reader.SetReadDeadline(time.Now().Add(drainTime - waited))
 		}
 	}
