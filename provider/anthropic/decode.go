@@ -331,9 +331,10 @@ func (t *turn) end(index int) error {
 // Completed returns the whole answer.
 func (t *turn) Completed() (model.Completed, error) {
 	return model.Completed{
-		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.reported(), UsageProblem: t.usageProblem,
-		Stop: t.reason(),
+		Messages:     t.answer.Messages(t.provider, t.model, t.id),
+		Usage:        t.reported(),
+		UsageProblem: t.usageProblem,
+		Stop:         t.reason(),
 	}, nil
 }
 

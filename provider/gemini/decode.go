@@ -162,9 +162,10 @@ func (t *turn) Completed() (model.Completed, error) {
 		return model.Completed{}, &model.Error{Kind: model.ErrUnreadable, Code: t.finish, Message: "the model made a tool call that the provider could not read (" + t.finish + ")"}
 	}
 	return model.Completed{
-		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage, UsageProblem: t.usageProblem,
-		Stop: t.stop(),
+		Messages:     t.answer.Messages(t.provider, t.model, t.id),
+		Usage:        t.usage,
+		UsageProblem: t.usageProblem,
+		Stop:         t.stop(),
 	}, nil
 }
 

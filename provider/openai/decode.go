@@ -201,9 +201,10 @@ func (t *turn) read(raw json.RawMessage) error {
 // Completed returns the whole answer.
 func (t *turn) Completed() (model.Completed, error) {
 	return model.Completed{
-		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage, UsageProblem: t.usageProblem,
-		Stop: t.stop(),
+		Messages:     t.answer.Messages(t.provider, t.model, t.id),
+		Usage:        t.usage,
+		UsageProblem: t.usageProblem,
+		Stop:         t.stop(),
 	}, nil
 }
 

@@ -229,9 +229,10 @@ func (t *turn) Completed() (model.Completed, error) {
 		p.Opaque, _ = json.Marshal(t.details) // what came as JSON encodes
 	}
 	return model.Completed{
-		Messages: t.answer.Messages(t.provider, t.model, t.id),
-		Usage:    t.usage, UsageProblem: t.usageProblem,
-		Stop: t.stop(),
+		Messages:     t.answer.Messages(t.provider, t.model, t.id),
+		Usage:        t.usage,
+		UsageProblem: t.usageProblem,
+		Stop:         t.stop(),
 	}, nil
 }
 

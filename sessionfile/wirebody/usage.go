@@ -56,35 +56,35 @@ func DecodeUsage(data []byte) (*message.Usage, error) {
 	return &out, nil
 }
 
-// UnmarshalUsage decodes a usage object into a struct of whole numbers, whose
-// zero value into points to, as
-// json.Unmarshal does, and also takes what some hosts write in place of a whole
-// number: one with a decimal point (12.0), with an exponent or in quotes, and an
-// empty text or list for none.
+// UnmarshalUsage decodes a usage object as json.Unmarshal does, and also takes
+// what some hosts write in place of a whole number: one with a decimal point
+// (12.0), with an exponent or in quotes, and an empty text or list for none.
+// into points to the zero value of a struct of whole numbers. The error names
+// the figure that cannot be read.
 func UnmarshalUsage(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
 	var other *json.UnmarshalTypeError
 	if !errors.As(err, &other) {
-		return wrapped(err)
+		return usageError(err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var object map[string]any
 	if dec.Decode(&object) != nil {
-		return wrapped(err)
+		return usageError(err)
 	}
 	wholeNumbers(object)
 	plain, err := json.Marshal(object)
 	if err != nil {
-		return wrapped(err)
+		return usageError(err)
 	}
 	reflect.ValueOf(into).Elem().SetZero() // of what the first try left
-	return wrapped(json.Unmarshal(plain, into))
+	return usageError(json.Unmarshal(plain, into))
 }
 
-// wrapped says which figure cannot be read. Its value, a number in digits or the
-// name of another type, may be long.
-func wrapped(err error) error {
+// usageError says which figure cannot be read. Its value, a number in digits or
+// the name of another type, may be long.
+func usageError(err error) error {
 	const most = 40
 	var other *json.UnmarshalTypeError
 	switch {
@@ -92,6 +92,8 @@ func wrapped(err error) error {
 		return nil
 	case errors.As(err, &other) && other.Field == "":
 		return errors.New("decode usage: it is no object of numbers")
+	case errors.As(err, &other) && other.Type.Kind() == reflect.Struct:
+		return fmt.Errorf("decode usage: %s is no object", other.Field)
 	case errors.As(err, &other):
 		return fmt.Errorf("decode usage: %s is no whole number: %s", other.Field, other.Value[:min(len(other.Value), most)])
 	}

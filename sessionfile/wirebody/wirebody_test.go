@@ -121,7 +121,7 @@ func TestDecodeUsage(t *testing.T) {
 			t.Errorf("DecodeUsage(%s) = %v, %v, want nothing", empty, got, err)
 		}
 	}
-	for _, bad := range []string{"", "[]", `{"prompt_tokens":-1}`, `{"prompt_tokens":-1.0}`, `{"prompt_tokens":1.0} and more`, `{"prompt_tokens":true}`, `{"prompt_tokens":"` + strings.Repeat("9", 1<<20) + `"}`, `{"prompt_tokens":1.5}`, `{"prompt_tokens":"NaN"}`, `{"prompt_tokens":"0x1p4"}`, `{"prompt_tokens":1e30}`, `{"prompt_tokens":"many"}`, `{"prompt_tokens":9000000000000000000}`} {
+	for _, bad := range []string{"", "[]", `{"prompt_tokens":-1}`, `{"prompt_tokens":-1.0}`, `{"prompt_tokens":1.0} and more`, `{"prompt_tokens":true}`, `{"prompt_tokens":1,"prompt_tokens_details":"x"}`, `{"prompt_tokens":"` + strings.Repeat("9", 1<<20) + `"}`, `{"prompt_tokens":1.5}`, `{"prompt_tokens":"NaN"}`, `{"prompt_tokens":"0x1p4"}`, `{"prompt_tokens":1e30}`, `{"prompt_tokens":"many"}`, `{"prompt_tokens":9000000000000000000}`} {
 		if got, err := wirebody.DecodeUsage([]byte(bad)); err == nil {
 			t.Errorf("DecodeUsage(%.80s) = %v, want an error", bad, got)
 		} else if len(err.Error()) > 200 {
