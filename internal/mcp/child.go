@@ -128,7 +128,7 @@ func (c *child) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if len(bytes.TrimSpace(l.text)) == 0 {
 			continue
 		}
-		message, err := jsonrpc.DecodeMessage(l.text)
+		message, _, err := decode(l.text)
 		if err == nil {
 			return message, nil
 		}
@@ -144,6 +144,23 @@ func (c *child) Read(ctx context.Context) (jsonrpc.Message, error) {
 // codeUnreadable is the code of the error that stands in for a message that was
 // not read. It is in the range that the protocol leaves to its users.
 const codeUnreadable = -32050
+
+// decode reads a message. own is set when it is an error with the code of those
+// that are made here: it has another code then and is cut, so that no server
+// speaks for this program.
+func decode(data []byte) (message jsonrpc.Message, own bool, err error) {
+	const serverError = -32000 // as servers use for what has no code of its own
+	message, err = jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return nil, false, err
+	}
+	var wire *jsonrpc.Error
+	if response, ok := message.(*jsonrpc.Response); ok && errors.As(response.Error, &wire) && wire.Code == codeUnreadable {
+		own = true
+		wire.Code, wire.Message, wire.Data = serverError, clip(wire.Message, 4000), nil
+	}
+	return message, own, nil
+}
 
 // unreadable answers the call with an error in place of a message that cannot
 // be read, so that the connection lives on.

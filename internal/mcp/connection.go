@@ -105,16 +105,19 @@ func (c *connection) transport() (sdk.Transport, func()) {
 	case c.options.transport != nil:
 		return c.options.transport(c.server), func() {}
 	case c.server.URL != "":
-		c.endpoint = newEndpoint(c.server, c.options.Client, func(code int) { c.status.Store(int64(code)) }, func(text string) {
-			c.report(Noise, "", fmt.Sprintf("it sends events that are no messages, and they are passed over. The first: %s", c.server.quote(text, 200)))
-		})
+		c.endpoint = newEndpoint(c.server, c.options.Client, func(code int) { c.status.Store(int64(code)) }, c.noise("sends events"))
 		return c.endpoint.transport(), c.endpoint.kill
 	}
-	child := newChild(c.server, c.options, func(text string) {
-		c.report(Noise, "", fmt.Sprintf("it writes lines to its standard output that are no messages, and they are passed over. The first: %s", c.server.quote(text, 200)))
-	})
+	child := newChild(c.server, c.options, c.noise("writes lines to its standard output"))
 	c.child = child
 	return child, child.kill
+}
+
+// noise returns what is told the first thing that is no message.
+func (c *connection) noise(does string) func(string) {
+	return func(text string) {
+		c.report(Noise, "", fmt.Sprintf("it %s that are no messages, and they are passed over. The first: %s", does, c.server.quote(text, 200)))
+	}
 }
 
 // observe bounds the question that begins the newest protocol, since a server
@@ -213,13 +216,13 @@ func (c *connection) refusal() string {
 // reason is an error of the protocol's client in few words.
 func reason(err error) string {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && wire.Code == codeUnreadable {
+	switch {
+	case !errors.As(err, &wire):
+		return err.Error()
+	case wire.Code == codeUnreadable:
 		return wire.Message
 	}
-	if errors.As(err, &wire) {
-		return fmt.Sprintf("it answered with the error %d: %s", wire.Code, wire.Message)
-	}
-	return err.Error()
+	return fmt.Sprintf("it answered with the error %d: %s", wire.Code, wire.Message)
 }
 
 // info describes the server.

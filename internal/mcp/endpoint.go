@@ -148,8 +148,12 @@ func (e *endpoint) bounded(resp *http.Response, id json.RawMessage, kind string)
 	if len(data) > maxMessageBytes {
 		rest, _ := io.Copy(io.Discard, io.LimitReader(resp.Body, 16*maxMessageBytes))
 		data = errorFor(id, tooLongText(len(data)+int(rest)))
-	} else if kind == "application/json" && !isMessage(data) {
-		data = errorFor(id, "the answer is no message of the protocol, so what the call did is not known: "+e.server.quote(string(data), 200))
+	} else if kind == "application/json" {
+		message, _, err := recode(data)
+		if err != nil {
+			message = errorFor(id, "the answer is no message of the protocol, so what the call did is not known: "+e.server.quote(string(data), 200))
+		}
+		data = message
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return resp, nil

@@ -115,6 +115,20 @@ func isMessage(data []byte) bool {
 	return err == nil
 }
 
+// recode returns a message as it is passed on, see decode, and whether it is a
+// response.
+func recode(data []byte) (out []byte, response bool, err error) {
+	m, own, err := decode(data)
+	if err != nil {
+		return nil, false, err
+	}
+	if own {
+		data, err = jsonrpc.EncodeMessage(m)
+	}
+	_, response = m.(*jsonrpc.Response)
+	return data, response, err
+}
+
 // passed returns what is passed on of an event: where a stream is taken up
 // again, and the message if it is one.
 func (e *events) passed(v event) ([]byte, error) {
@@ -130,16 +144,16 @@ func (e *events) passed(v event) ([]byte, error) {
 	case v.total > e.lines.most && e.id != nil:
 		e.answered = true
 		v.data = errorFor(e.id, tooLongText(v.total))
+	case v.total > e.lines.most:
+		err = e.noise(fmt.Appendf(nil, "an event of %d bytes", v.total))
 	default:
-		var m jsonrpc.Message
-		if m, err = jsonrpc.DecodeMessage(v.data); err == nil {
-			_, response := m.(*jsonrpc.Response)
-			e.answered = e.answered || response
-			break
+		data, response, unread := recode(v.data)
+		if unread != nil {
+			e.leftOut = true
+			err = e.noise(v.data)
 		}
-		e.leftOut = true
-		err = e.noise(v.data)
-		v.data = nil
+		e.answered = e.answered || response
+		v.data = data
 	}
 	var out []byte
 	for _, field := range []struct {

@@ -121,6 +121,7 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Method = r.Method
 	if r.Method == http.MethodPost {
 		json.NewDecoder(r.Body).Decode(&m)
+		r.Header.Set("X-Id", string(m.ID)) // for functions, which find the body read
 	}
 	s.mu.Lock()
 	s.calls = append(s.calls, m.Method)
@@ -218,8 +219,8 @@ func TestNoticeStream(t *testing.T) {
 		"no message":      {get: stream("data: sesame\n\n" + notice), noise: "sesame", heard: true},
 		"no field":        {get: stream("sesame\n\n" + notice), heard: true},
 		"other event":     {get: stream("event: ping\ndata: sesame\n\n" + notice), heard: true},
-		"long line":       {get: stream("data: " + strings.Repeat("x", mcp.MaxMessageBytes) + "\n\n" + notice), noise: "events", heard: true},
-		"many long lines": {get: stream(strings.Repeat("data: "+strings.Repeat("x", mcp.MaxMessageBytes/3)+"\n", 4) + "\n" + notice), noise: "events", heard: true},
+		"long line":       {get: stream("data: " + strings.Repeat("x", mcp.MaxMessageBytes) + "\n\n" + notice), noise: "an event of 20971526 bytes", heard: true},
+		"many long lines": {get: stream(strings.Repeat("data: "+strings.Repeat("x", mcp.MaxMessageBytes/3)+"\n", 4) + "\n" + notice), noise: "an event of 27962028 bytes", heard: true},
 		"long name":       {get: stream("id: " + strings.Repeat("x", 1<<20) + "\n" + notice), heard: true},
 	} {
 		t.Run(name, func(t *testing.T) {
