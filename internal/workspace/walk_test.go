@@ -86,6 +86,7 @@ func gitList(t *testing.T, dir string) []byte {
 		var out bytes.Buffer
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }) // of the caller
 		must(t, cmd.Run())
 		if args[0] != "init" {
 			return out.Bytes()
